@@ -94,7 +94,7 @@ def main() -> None:
     calm = options.undisturbed or "calm"
     lines, cells = files.read(files.folder_of(calm)), len(suite_of(calm).planned)
     took = lines[-1].time - lines[0].time
-    print(f"undisturbed: {took:.0f} s for {cells} cells", flush=True)
+    print(f"undisturbed: {took:.0f} s for {cells} runs", flush=True)
     began = time.monotonic()
     begin([*words, "--name", "killed"])
     while fold(files.read(files.folder_of("killed"))) is None:  # there is nothing yet that can be killed
@@ -104,8 +104,8 @@ def main() -> None:
         wait_for_end("killed")
         print(f"disturbed: {time.monotonic() - began:.0f} s", flush=True)
         if watch:
-            expect(watch.page.get_by_text(f"{cells} of {cells} cells finished")).to_be_visible(timeout=60_000)
-            print("the page that was open all the time shows every cell finished")
+            expect(watch.page.get_by_text(f"all {cells} runs finished")).to_be_visible(timeout=60_000)
+            print("the page that was open all the time shows every run finished")
     report(suite_of(calm), suite_of("killed"), kills)
 
 
@@ -118,7 +118,7 @@ def watched() -> Iterator[Watch]:
         browser = playwright.chromium.launch(executable_path=of_program(), args=args)
         page = browser.new_page()
         page.goto(f"{server.url}/benchmark?suite=killed")
-        page.get_by_text("cells finished").wait_for(timeout=60_000)
+        page.get_by_text("runs finished").wait_for(timeout=60_000)
         watch = Watch(server, page)
         try:
             yield watch

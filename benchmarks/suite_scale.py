@@ -28,7 +28,7 @@ from tests.sample_suites import NAME, write_suite
 
 VIEWS = {
     "summary": "text=Arms compared in pairs",
-    "cells": 'tr[data-id="square_matmul"] .pill',
+    "runs": 'tr[data-id="square_matmul"] .pill',
     "curves": '[role="figure"] .main-svg',
     "scorecard": "text=Versatility",
     "paper's table": "text=geometric mean, all",

@@ -3,6 +3,7 @@
 EngineError
 ├── TaskError             the task file cannot be used as it is
 ├── NetworkCaptureError   a network cannot be captured as it is given
+├── EvaluationModeNeeded  no package can be made of a run, but of one like it in evaluation mode
 ├── PromptError           a prompt file and its slots do not agree
 ├── ToolchainError        compiler, headers or workers cannot do their work on this machine
 │   ├── ProfileUnavailable   no profile can be had here or for this kernel; the run goes on
@@ -27,6 +28,10 @@ class EngineError(Exception):
 
 class TaskError(EngineError):
     """The task file cannot be used: not found, no valid Python, or a name is missing."""
+
+
+class EvaluationModeNeeded(EngineError):
+    """No package can be made of a run as it is; one of the same task in evaluation mode can be packaged."""
 
 
 class PromptError(EngineError):

@@ -22,8 +22,8 @@ from storage.suites.records import Purpose
 from storage.suites.standing import Suite, as_left
 from storage.suites.summary import Results
 
-SUMMARY, CELLS, CURVES, TIMELINE, SCORECARD, PAPER, KERNELBENCH = (
-    "summary", "cells", "curves", "timeline", "scorecard", "paper's table", "KernelBench's terms",
+SUMMARY, RUNS, CURVES, TIMELINE, SCORECARD, PAPER, KERNELBENCH = (
+    "summary", "runs", "curves", "timeline", "scorecard", "paper's table", "KernelBench's terms",
 )  # fmt: skip
 
 
@@ -82,8 +82,8 @@ def draw_suite(name: str) -> str | None:
     with tools:
         offer_files(results)
     paper = [PAPER] if tables.paper_table(results) else []
-    views = [SUMMARY, CELLS, CURVES, TIMELINE, SCORECARD, *paper, KERNELBENCH]
-    first = CELLS if suite.defined.checks is Purpose.WORKS else SUMMARY
+    views = [SUMMARY, RUNS, CURVES, TIMELINE, SCORECARD, *paper, KERNELBENCH]
+    first = RUNS if suite.defined.checks is Purpose.WORKS else SUMMARY
     view = st.segmented_control(
         "Show", views, default=first, required=True, key="show_suite", bind="query-params",
         label_visibility="collapsed",
@@ -108,7 +108,7 @@ def draw_head(results: Results, has_runner: bool) -> None:
     used = "its first step at work" if is_first else f"{wording.seconds(results.engine_s)} of engine time spent"
     used = f"{price}, {used}" if spent.model_calls else used
     example = ["an example, made on another machine"] if suite.defined.is_example else []
-    st.markdown(" · ".join([f"**{state}**", *example, tables.progress_line(results), used, devices]))
+    st.markdown(" · ".join([f"**{state}**", *example, tables.progress_with_size(suite), used, devices]))
     if suite.is_left_behind:  # it was killed, or its machine was switched off
         st.caption("No runner is at work on it. *Continue* goes on with it, as this does from a terminal:")
         with st.container(key="resume_command"):
@@ -157,7 +157,7 @@ def offer_files(results: Results) -> None:
 
 def draw_view(results: Results, view: str) -> str | None:
     """One view; the run opened just now, if any."""
-    if view == CELLS:
+    if view == RUNS:
         opened = cells_matrix.draw(results)
         st.caption(cells_matrix.about(results))
         text_tables.draw(tables.headroom_table(results), "headroom_table", has_title=True)
@@ -187,7 +187,7 @@ def draw_view(results: Results, view: str) -> str | None:
             text_tables.draw(tables.costs_table(results, choose_class(results)), "costs_table")
         text_tables.draw(tables.reaching_table(results), "reaching_table", has_title=True)
     if view != CURVES and not results.counted:
-        st.info("No cell has ended yet; figures appear with the first one.", icon=":material/hourglass_empty:")
+        st.info("No run has ended yet; figures appear with the first one.", icon=":material/hourglass_empty:")
     return None
 
 

@@ -465,7 +465,7 @@ def _start(task: TaskFile, setup: Setup, sizes: dict[str, Size], fields: dict[st
 
 st.title("New run", anchor=False)
 if access.may_steer():
-    kept.begin(st.query_params.get("like", ""))
+    kept.begin(another.address())
     try:
         form()
     finally:

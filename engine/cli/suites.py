@@ -157,7 +157,7 @@ def settings_of_cell(defined: Defined, cell: Cell) -> RunSettings:
         if options.background or options.until_waiting or options.json:
             raise EngineError("--background, --until-waiting and --json are the suite's own affair")
         if options.weight is not None:
-            raise EngineError("the cells of a suite share one weight: give it to suite run, or write it into the file")
+            raise EngineError("the runs of a suite share one weight: give it to suite run, or write it into the file")
         settings = settings_of(options)
         if name := own_name(settings.knowledge):  # no other suite adds to it
             settings = replace(settings, knowledge=consulting.check(f"{OWN}{defined.name}.{name}"))
@@ -331,7 +331,7 @@ def list_suites(options: Namespace) -> int:
         return OK
     for folder, suite in suites:
         head, example = shown.head(folder, suite), ", example" if suite.defined.is_example else ""
-        print(f"{head.name:24} {head.state:10} {head.finished} of {head.cells} cells finished{example}")
+        print(f"{head.name:24} {head.state:10} {tables.progress_with_size(suite)}{example}")
     print(f"shipped: {', '.join(definition.shipped())}")
     return OK
 
@@ -358,7 +358,7 @@ def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
     widen(console, table)
     console.print(table)
     head = shown.head(folder, suite)
-    line = f"{folder.name}: {head.state}, {head.finished} of {head.cells} cells finished. {suite.reason}"
+    line = f"{folder.name}: {head.state}, {tables.progress_with_size(suite)}. {suite.reason}"
     console.print(line, highlight=False, markup=False, soft_wrap=True)
     if suite.defined.checks is Purpose.WORKS:
         works = tables.whether_it_works(summary.gather(suite, measured.of_suite(suite)))

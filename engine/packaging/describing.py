@@ -1,5 +1,5 @@
 """Run by itself, in a sandbox: what a reference's `forward` takes and returns, and what its module holds, as JSON on
-standard output. Reads the reference's text from the file that is named; knows PyTorch only."""
+standard output. Reads the reference's text from the file that is named, and the mode; knows PyTorch only."""
 
 import inspect
 import json
@@ -17,24 +17,27 @@ AS_A_FILE = "export the kernel as a file (python -m engine export)"
 
 def main() -> None:
     """Describe one reference, without values where it can be called without."""
-    print(json.dumps(answer(Path(sys.argv[1]).read_text(encoding="utf-8"))))
+    print(json.dumps(answer(Path(sys.argv[1]).read_text(encoding="utf-8"), sys.argv[2])))
 
 
-def answer(source: str) -> dict[str, Any]:
-    """Inputs and state with their sizes; `fault` says why a package cannot take the module."""
+def answer(source: str, mode: str = "") -> dict[str, Any]:
+    """Inputs and state with their sizes; `fault` says why a package cannot take the module. `mode` is eval or train,
+    or empty for a module as its constructor leaves it."""
     try:
         with FakeTensorMode():  # a convolution on the device meta says nothing of how its result lies in memory
-            return described(source)
+            return described(source, mode)
     except Exception:  # noqa: BLE001 - whatever a module does that needs values
-        return described(source)
+        return described(source, mode)
 
 
-def described(source: str) -> dict[str, Any]:
+def described(source: str, mode: str) -> dict[str, Any]:
     """The same, in the mode of tensors that is set."""
     module = sys.modules["reference"] = types.ModuleType("reference")  # dataclasses look for it
     names = module.__dict__
     exec(compile(source, "reference.py", "exec"), names)
     model = names["Model"](*names["get_init_inputs"]())
+    if mode:
+        model.train(mode == "train")
     inputs, named = _given(names["get_inputs"]())
     arguments = list(inspect.signature(model.forward).parameters)
     if named and (fault := _fault_of_names(model, len(inputs), named)):
@@ -54,14 +57,15 @@ def described(source: str) -> dict[str, Any]:
         return {
             "fault": f"its module keeps tensors beside its state_dict ({', '.join(kept[:3])}): register them as buffers"
         }
-    before = {name: value._version for name, value in model.state_dict().items()}
-    with torch.no_grad():
-        result = model(*inputs)
-    if changed := [name for name, value in model.state_dict().items() if value._version != before[name]]:
-        what = ", ".join(changed[:3])
+    result, changed = _called(model, inputs)
+    if changed:
+        fault = f"a call changes {', '.join(changed[:3])}"
+        if _called(model.eval(), inputs)[1]:
+            return {"fault": f"{fault}, and no operator may: {AS_A_FILE}"}
         return {
-            "fault": f"a call changes {what}, as batch norm in training mode does, and no operator may: "
-            "package a run in evaluation mode (`--mode eval`)"
+            "fault": f"{fault}, as batch norm in training mode does, and no operator may: "
+            "package a run in evaluation mode (`--mode eval`)",
+            "is_mended_by_evaluation_mode": True,
         }
     is_single = isinstance(result, torch.Tensor)
     if not is_single and not (isinstance(result, tuple) and all(isinstance(part, torch.Tensor) for part in result)):
@@ -80,6 +84,14 @@ def described(source: str) -> dict[str, Any]:
         "output_strides": [_strides(part) for part in ([result] if is_single else result)],
         "only_child": children[0] if len(children) == 1 and not has_own else "",
     }
+
+
+def _called(model: torch.nn.Module, inputs: list[Any]) -> tuple[Any, list[str]]:
+    """What a call returns, and what of the module's state it changes."""
+    before = {name: value._version for name, value in model.state_dict().items()}
+    with torch.no_grad():
+        result = model(*inputs)
+    return result, [name for name, value in model.state_dict().items() if value._version != before[name]]
 
 
 def _strides(tensor: torch.Tensor) -> list[int]:

@@ -115,7 +115,8 @@ def _packaged(
     name = f"kernel_{number}"
     libraries = {build: name if len(built) == 1 else f"{name}_{place}" for place, build in enumerate(built, 1)}
     is_triton = languages.written_in(source) == languages.Triton.name
-    seen = [(text, described(text, f"run {run_id}")) for text in _references(record)]
+    mode = record.settings.policy.mode
+    seen = [(text, described(text, f"run {run_id}", mode)) for text in _references(record)]
     first = seen[0][1]
     direct = None
     if not any(OWN_BINDING.search("\n".join(texts(build.arguments, "cpp_sources"))) for build in built):
@@ -153,7 +154,7 @@ def _packaged(
             arguments=direct.arguments if direct else (),
             capabilities=_capabilities(record),
             sizes=sizes,
-            mode=record.settings.policy.mode,
+            mode=mode,
             by_name=answer["by_name"],
             has_backward=record.settings.policy.backward,
             is_capturable=_known(seen_alone.capture) if seen_alone else None,

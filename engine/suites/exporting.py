@@ -145,7 +145,7 @@ def as_markdown(results: Results) -> str:
     """Sentences, then tables as GitHub reads them."""
     parts = [
         f"# {_title(results)}",
-        tables.progress_line(results) + ".",
+        tables.progress_with_size(results.suite) + ".",
         "\n".join(f"- {sentence}" for sentence in _said(results)),
     ]
     for table in all_tables(results):
@@ -188,7 +188,7 @@ def as_html(results: Results) -> str:
     """One file that needs no server and no network: sentences, two charts, every table."""
     title, charts = html.escape(_title(results)), _fast_chart(results) + _call_chart(results)
     sentences = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in _said(results))
-    about = html.escape(f"{tables.progress_line(results)}. {results.suite.defined.about}")
+    about = html.escape(f"{tables.progress_with_size(results.suite)}. {results.suite.defined.about}")
     body = "".join(map(_html_table, all_tables(results)))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from engine import supervisor
 from engine.suites import headroom
+from engine.suites.formats import counted
 from engine.suites.metering import Meter, state_of
 from storage import locks
 from storage.run import liveness
@@ -268,4 +269,4 @@ def _reason(meter: Meter) -> str:
 def _summary(suite: Suite) -> str:
     counts = suite.counts
     words = [f"{counts[state]} {state}" for state in CellState if counts[state]]
-    return ", ".join(words) + f" of {len(suite.planned)} cells"
+    return ", ".join(words) + f" of {counted(len(suite.planned), 'run')}"

@@ -80,13 +80,15 @@ class TextTable:
 
 
 def headline(results: Results) -> list[str]:
-    """Which arm, how much, how sure, at what cost; one sentence an arm, and one a comparison. Of a suite that only
+    """Which arm, how much, how sure, at what cost; a sentence an arm and a comparison. Of a suite that only
     checks whether everything works: whether it does."""
     if results.suite.defined.checks is Purpose.WORKS:
         return [whether_it_works(results)]
     compared = alike(results)
     sentences = [
-        _arm_in_words(figures(compared, arm), compared) + _of_its_own(results, compared, arm) for arm in compared.arms
+        sentence
+        for arm in compared.arms
+        for sentence in (_arm_in_words(figures(compared, arm), compared), *_of_its_own(results, compared, arm))
     ]
     if compared is not results:
         sentences.insert(0, f"{_on_which(compared)} Two arms are compared on the tasks that both have ended.")
@@ -102,13 +104,16 @@ def headline(results: Results) -> list[str]:
 
 
 def whether_it_works(results: Results) -> str:
-    """How many cells have made a correct, timed kernel, and which have ended without one."""
+    """How many runs have made a correct, timed kernel, and which have ended without one."""
     made = sum(cell.speedup is not None for cell in results.cells)
-    said = f"{made} of {counted(len(results.cells), 'cell')} made a correct, timed kernel"
+    said = f"{made} of {counted(len(results.cells), 'run')} {'has' if made == 1 else 'have'} a correct, timed kernel"
     if failed := [cell for cell in results.counted if cell.speedup is None]:
         left = "; ".join(cell.cell.words + (f" ({why})" if (why := cell.standing.reason) else "") for cell in failed)
         return f"does not work: {said}. Without one: {left}."
-    return f"{'works' if made == len(results.cells) else 'so far'}: {said}."
+    if made == len(results.cells):
+        return f"works: {said}."
+    early = made > results.suite.counts[CellState.FINISHED]
+    return f"so far: {said}.{' A run goes on after its first one.' if early else ''}"
 
 
 def comparisons(results: Results, kernel_class: str = ALL) -> list[Paired]:
@@ -132,7 +137,7 @@ def _on_which(compared: Results) -> str:
 
 def _arm_in_words(stats: ArmFigures, results: Results) -> str:
     if not stats.cells:
-        return f"{stats.arm}: no cell has ended yet."
+        return f"{stats.arm}: no run has ended yet."
     if stats.mean is None:
         return f"{stats.arm}: no correct kernel in {counted(stats.cells, 'run')}."
     sure = f" (95 % interval {spread} over tasks)" if (spread := interval(stats.mean)) else ""
@@ -151,18 +156,18 @@ def _arm_in_words(stats: ArmFigures, results: Results) -> str:
     )
 
 
-def _of_its_own(results: Results, compared: Results, arm: str) -> str:
-    """An arm's figures over all tasks that it has, where others lack some of them, and of each group that these are of;
-    empty where all have the same."""
+def _of_its_own(results: Results, compared: Results, arm: str) -> list[str]:
+    """An arm's figures over all tasks that it has, where others lack some of them, and of each group that these are of,
+    a sentence each; none where all have the same."""
     shared, own = set(compared.of(arm)), figures(results, arm)
     if own.tasks == len(shared) or own.mean is None:
-        return ""
-    said = [f" Of its own {counted(own.tasks, 'task')}: {_twice(own)}"]
+        return []
+    said = [f"{arm}, all its {counted(own.tasks, 'task')}: {_twice(own)}."]
     groups = [(kind, set(tasks)) for kind in results.classes if (tasks := results.of(arm, kind))]
     if 1 < len(groups) <= MOST_GROUPS:
         told = [(name(kind), figures(results, arm, kind)) for kind, tasks in groups if tasks != shared]
-        said += [f"{kind}, {stats.tasks} of them: {_twice(stats)}" for kind, stats in told if stats.mean]
-    return f"{'; '.join(said)}."
+        said += [f"{arm}, {stats.tasks} of these, {kind}: {_twice(stats)}." for kind, stats in told if stats.mean]
+    return said
 
 
 def _twice(stats: ArmFigures) -> str:
@@ -442,7 +447,7 @@ def headroom_table(results: Results) -> TextTable:
     """What was left of the suite's budget: which cells got more steps of it, and why."""
     columns = (
         Heading("Task", is_number=False), Heading("Arm", is_number=False), Heading("Repeat"),
-        Heading("More steps", "beyond those of the cell's settings"),
+        Heading("More steps", "beyond those of the run's settings"),
         Heading("Left", "of the kernel's time, by the hardware limit, when it was decided last"),
         Heading("Expected", "what the next steps were expected to save: of the kernel's time, or of the total time"),
         Heading("Why", is_number=False),
@@ -455,7 +460,7 @@ def headroom_table(results: Results) -> TextTable:
         for standing in results.suite.planned if (weighed := standing.weighed)
     ]  # fmt: skip
     about = (
-        "Once every cell has had the steps of its settings, more are given where they are expected to save most, by "
+        "Once every run has had the steps of its settings, more are given where they are expected to save most, by "
         "what attempts on such kernels have gained and what the hardware limit leaves. Arms that got more of them do "
         "not compare with others."
     )
@@ -666,13 +671,20 @@ def planned_word(suite: Suite) -> str:
     return "not run" if suite.defined.is_example else str(CellState.PLANNED)
 
 
-def progress_line(results: Results) -> str:
-    """How far the suite is: "20 of 26 cells finished, 2 running", "all 26 cells"."""
-    counts = results.suite.counts
-    cells = len(results.suite.planned)
-    if counts[CellState.FINISHED] == cells:
-        return f"all {cells} cells" if cells > 1 else "1 cell"
-    words = {CellState.PLANNED: planned_word(results.suite)}
+def progress_line(suite: Suite) -> str:
+    """How far the suite is: "20 of 26 runs finished, 2 running", "all 26 runs finished"."""
+    counts, runs = suite.counts, len(suite.planned)
+    if counts[CellState.FINISHED] == runs:
+        return f"all {runs} runs finished" if runs > 1 else "1 run finished"
+    words = {CellState.PLANNED: planned_word(suite)}
     others = [f"{counts[state]} {words.get(state, state)}" for state in CellState
               if counts[state] and state is not CellState.FINISHED]  # fmt: skip
-    return ", ".join([f"{counts[CellState.FINISHED]} of {cells} cells finished", *others])
+    return ", ".join([f"{counts[CellState.FINISHED]} of {counted(runs, 'run')} finished", *others])
+
+
+def progress_with_size(suite: Suite) -> str:
+    """The same with why there are so many runs: "0 of 4 runs finished, 4 planned (2 tasks × 2 arms)"."""
+    defined = suite.defined
+    parts = [counted(len(defined.tasks), "task"), counted(len(defined.arms), "arm")]
+    parts += [counted(defined.repeats, "repeat")] if defined.repeats > 1 else []
+    return f"{progress_line(suite)} ({' × '.join(parts)})"

@@ -8,8 +8,9 @@ from pathlib import Path
 from storage.run import folder
 from storage.run.settings import RunSettings
 
-OTHER_MODEL = "other_model"
-"""In the address of New run: the model of the run that it is like is not to be taken again."""
+OTHER_MODEL, EVALUATION_MODE = "other_model", "evaluation_mode"
+"""In the address of New run: the model of the run that it is like is not to be taken again; its module is to be put
+into evaluation mode."""
 
 
 def of(run_id: str) -> RunSettings:

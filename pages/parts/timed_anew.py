@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pages.parts import wording
+from storage.results.relative import Relative
 
 BECAUSE = "eager PyTorch is timed anew beside each kernel"
 
@@ -51,13 +52,20 @@ def again(other: str) -> str:
     )
 
 
-def moved(this: Timed, other: Timed, noise: float) -> str:
-    """What the latencies of two kernels alone give, and how long eager PyTorch took beside each, where that moved by
-    more than `noise` (a share), so that their speed-ups are further apart, or less far, than their latencies; else
-    empty."""
+def is_by_latency(told: Relative, latency_ms: float | None, other_ms: float | None) -> bool:
+    """Whether what is told of a kernel over another is the ratio of their latencies, as where eager was held up."""
+    return bool(latency_ms and other_ms) and math.isclose(told.speedup * (latency_ms or 0.0), other_ms or 0.0)
+
+
+def moved(this: Timed, other: Timed, told: Relative) -> str:
+    """How long eager PyTorch took beside each of two kernels, where that moved by more than the noise of the ratio that
+    is `told` of them, so that their speed-ups are further apart, or less far, than their latencies; with what these
+    alone give, unless that is the ratio. Else empty."""
     beside, before = (timed.speedup * timed.latency_ms for timed in (this, other))
-    if abs(math.log(beside / before)) <= math.log1p(noise):
+    if abs(math.log(beside / before)) <= math.log1p(told.noise):
         return ""
     times = f"{wording.latency(beside)} beside {this.name} and {wording.latency(before)} beside {other.name}"
     ratio = wording.speedup(other.latency_ms / this.latency_ms)
-    return f"By latency alone {this.name} is {ratio} as fast as {other.name}: {BECAUSE}, and took {times}."
+    is_told = is_by_latency(told, this.latency_ms, other.latency_ms)
+    what = "Compared by latency" if is_told else f"By latency alone {this.name} is {ratio} as fast as {other.name}"
+    return f"{what}: {BECAUSE}, and took {times}."

@@ -17,6 +17,12 @@ from tests.browser.play import PretendEngine
 pytestmark = pytest.mark.browser
 SHIFTS = """() => new Promise(done => new PerformanceObserver(list => done(
   list.getEntries().reduce((sum, shift) => sum + shift.value, 0))).observe({ type: "layout-shift", buffered: true }))"""
+# Of the code: by how much it is cut at the right and at the lower edge, and where each row begins and ends.
+ROWS = """box => {
+  const shown = [...box.children].map(row => row.getBoundingClientRect()).sort((a, b) => a.top - b.top)
+  const cut = [box.scrollWidth - box.clientWidth, box.scrollHeight - box.clientHeight]
+  return [...cut, shown.map(row => row.top), shown.map(row => row.bottom)]
+}"""
 PRESENTED = re.compile("tilewright-presents")
 
 
@@ -111,6 +117,30 @@ def test_whoever_wants_no_motion_sees_the_whole_curve_and_steps_by_hand(server: 
     assert curve is not None
     assert code is not None
     assert curve["y"] + curve["height"] <= code["y"]
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_long_lines_of_the_film_wrap_and_each_row_has_its_place(
+    server: Server, page: Page, width: int, height: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(f"{server.url}/first")
+    film = page.get_by_role("region", name="A run in 40 seconds")
+    expect(film.get_by_role("button", name="Play again")).to_be_visible()
+    wrapped = 0
+    for scene in film.locator(".dots button").all()[:-1]:
+        scene.click()
+        code = film.locator(".rows")
+        cut, unseen, tops, bottoms = code.evaluate(ROWS)
+        assert cut <= 0, "no line is cut at the right edge"
+        assert unseen <= 0 or width < 900, "what fits on a screen is not scrolled"
+        assert all(top >= bottom - 0.5 for top, bottom in zip(tops[1:], bottoms, strict=False)), "rows lie over others"
+        wrapped += any(bottom - top > 30 for top, bottom in zip(tops, bottoms, strict=True))
+    assert wrapped
+    page.set_viewport_size({"width": width - 60, "height": height})
+    becomes(lambda: code.evaluate(ROWS)[0] <= 0, True)
+    _, _, tops, bottoms = code.evaluate(ROWS)
+    assert all(top >= bottom - 0.5 for top, bottom in zip(tops[1:], bottoms, strict=False))
 
 
 def test_a_presented_page_has_large_type_and_no_menus_until_escape(server: Server, page: Page) -> None:

@@ -13,6 +13,8 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from storage.networks.records import CaptureEnded, CaptureStarted
+from storage.suites import files
+from storage.suites.records import Arm, Defined, SuiteTask
 from tests import sample_knowledge, sample_networks, samples
 from tests.browser import rules
 from tests.browser.conftest import STEP, Server, drawn, forget, hold, new_home, start_server, stop_server
@@ -31,7 +33,7 @@ PAGES = {
     "first": ("first", "text=Play again"),
     "compare": ("compare?runs=whole,stopped", "h1"),
     "suite": ("benchmark?suite=simulated", "text=Arms compared in pairs"),
-    "cells of a suite": ("benchmark?suite=simulated&show_suite=cells", 'tr[data-id="square_matmul"] .pill'),
+    "runs of a suite": ("benchmark?suite=simulated&show_suite=runs", 'tr[data-id="square_matmul"] .pill'),
     "curves of a suite": ("benchmark?suite=simulated&show_suite=curves", "h2:has-text('Over what was spent')"),
     "timeline of a suite": ("benchmark?suite=simulated&show_suite=timeline", "text=Point at a bar"),
     "new suite": ("benchmark?new=demo", "text=The same as a file"),
@@ -102,6 +104,8 @@ def full(tmp_path_factory: pytest.TempPathFactory, visitor: BrowserContext, shar
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_HOME", str(home))
         sample_networks.write_network(sample_networks.network())
+        for name in ("first", "second", "third"):
+            files.append(files.folder_of(name), Defined(name, (SuiteTask("swish", "swish"),), (Arm("a"),)))
         sample_networks.begin("failed", CaptureStarted("app.py:make", "eval", "cpu", 1), CaptureEnded("no checkpoint"))
     engine = PretendEngine(home / "runs", "running", depths=5)
     engine.play_until(finished_depth, times=2)
@@ -183,6 +187,19 @@ def test_nothing_jumps_while_a_page_with_tables_or_fields_comes_in(
     if let_go:
         let_go()
     drawn(open_page)
+    jumps = open_page.evaluate(SHIFTS)
+    assert sum(jump[0] for jump in jumps) < 0.1, sorted(jumps, reverse=True)[:5]
+
+
+def test_nothing_jumps_on_the_list_of_suites_however_late_its_tables_come(full: Server, open_page: Page) -> None:
+    open_page.set_viewport_size({"width": 1280, "height": 800})
+    let_go = hold(open_page, "BidiComponent")
+    open_page.goto(f"{full.url}/benchmark")
+    expect(open_page.get_by_text("Shipped suites")).to_be_attached()
+    drawn(open_page)
+    open_page.evaluate("document.getAnimations().forEach(shown => shown.finish())")  # as after seconds
+    let_go()
+    expect(open_page.locator('tr[data-id="demo"]')).to_be_visible()
     jumps = open_page.evaluate(SHIFTS)
     assert sum(jump[0] for jump in jumps) < 0.1, sorted(jumps, reverse=True)[:5]
 

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from pages.parts.steering.package_dialog import as_shown
 from storage.run.folder import RunFolder
 from tests.browser import rules
 from tests.browser.conftest import Server, drawn
 from tests.browser.test_steering import RESUME
+from tests.engine.packaging.judged import IN_PYTORCH, judged_run
 from tests.samples import rewrite_texts, write_run
 
 pytestmark = pytest.mark.browser
@@ -96,3 +98,20 @@ def test_a_report_opens_from_a_file_without_a_network_and_leads_to_its_depths(
     expect(page.get_by_role("heading", name="Depth 3", exact=True)).to_be_in_viewport()
     page.get_by_text("Difference to kernel").first.click()
     expect(page.locator("pre.diff .add").first).to_be_visible()
+
+
+def test_a_packages_card_has_its_tables_as_tables_that_fit_on_a_phone(server: Server, page: Page) -> None:
+    run_id = judged_run(server.home, "softmax", IN_PYTORCH, {"batch_size": 4, "dim": 64}).run_id
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{server.url}/run?run={run_id}")
+    drawn(page).get_by_role("button", name="Package", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    table = dialog.get_by_role("table")
+    expect(table.get_by_role("row").filter(has_text="judged on").get_by_role("cell").last).to_have_text("a processor")
+    expect(dialog).not_to_contain_text("|")
+    place, room = table.bounding_box(), dialog.bounding_box()
+    assert place is not None
+    assert room is not None
+    assert place["x"] + place["width"] <= room["x"] + room["width"], "nothing of it is cut"
+    assert rules.broken(page) == []
+    assert as_shown("# a ![x](http://elsewhere/x.png)") == r"## a !\[x](http://elsewhere/x.png)"

@@ -37,7 +37,7 @@ from tests.pages.conftest import ROOT, protos
 NOW = 1_800_000_000.0  # ages are told against it
 KERNELS, FEWER = 3, 1  # of a run, the newest, beside the best: those whose pages are looked at
 OF_ALL = ("overview", "models", "knowledge", "learning", "benchmark")
-VIEWS = ("summary", "cells", "curves", "scorecard", "paper's table", "KernelBench's terms")
+VIEWS = ("summary", "runs", "curves", "scorecard", "paper's table", "KernelBench's terms")
 SUITE = "guard"
 MEMORY = re.compile(r"tilewright_server_memory_bytes [\d.e+]+")
 LOOKS = re.compile(r"<style.*?</style>|<script.*?</script>|<[^>]*>", re.DOTALL)

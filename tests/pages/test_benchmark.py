@@ -106,10 +106,10 @@ def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> Non
             assert all(sent(text) in said for text in row), row
     for sentence in tables.headline(results):
         assert sentence in read(app)
-    assert "7 of 8 cells finished, 1 stopped" in words(app)  # no engine and no runner lives
+    assert "7 of 8 runs finished, 1 stopped (4 tasks × 2 arms)" in words(app)  # no engine and no runner lives
     assert f"suite resume {NAME}" in everything(app)
     for view, shown in (
-        ("cells", "run?run=run-0007"), ("cells", "over torch.compile"),
+        ("runs", "run?run=run-0007"), ("runs", "over torch.compile"),
         ("curves", "fast_p over eager at every speed-up"),
         ("scorecard", "Reproducibility"), ("paper's table", "geometric mean, all"),
         ("KernelBench's terms", "cannot be told"),
@@ -118,7 +118,7 @@ def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> Non
     assert "arm_a against arm_b: " in read(open_page("benchmark", suite=NAME, baseline_arm="arm_b"))
     listed = everything(open_page("benchmark"))
     assert f"benchmark?suite={NAME}" in listed
-    assert "7 of 8 cells finished, 1 stopped" in listed
+    assert "7 of 8 runs finished, 1 stopped" in listed
 
 
 def test_what_replies_from_elsewhere_cost_is_not_zero_on_any_page(home: Path, open_page: Open) -> None:
@@ -247,7 +247,7 @@ def test_a_check_says_whether_it_works_and_an_example_that_it_is_one(home: Path,
     defined = next(line.event for line in files.read(folder) if isinstance(line.event, Defined))
     files.append(folder, replace(defined, checks=Purpose.WORKS, is_example=True))
     app = open_page("benchmark", suite=NAME)
-    assert "works: 2 of 2 cells made a correct, timed kernel." in read(app)
+    assert "works: 2 of 2 runs have a correct, timed kernel." in read(app)
     assert "an example, made on another machine" in words(app)
     assert not app.button  # nobody goes on with it
     assert "over eager PyTorch (95" not in read(app)
@@ -350,7 +350,7 @@ def test_a_suite_that_has_hardly_begun_says_so_in_every_view(home: Path, open_pa
         CellLeft(waiting, "half", CellState.WAITING, "kernel 3 waits for a reply"), CellLinked(failed, "gone"),
         CellLeft(failed, "gone", CellState.FAILED, "no such task"), CellLinked(lost, "never-made"),
     )  # fmt: skip
-    cells = everything(open_page("benchmark", suite="young", show_suite="cells"))
+    cells = everything(open_page("benchmark", suite="young", show_suite="runs"))
     assert all(word in cells for word in ("kernel 3 waits for a reply", "no such task", "planned"))
     assert LEFT_BEHIND in cells  # neither its runner nor the engine of its last cell lives
     for view in ("summary", "curves", "scorecard", "KernelBench's terms"):

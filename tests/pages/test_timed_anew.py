@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from engine import supervisor
 from engine.errors import EngineError
@@ -15,13 +17,27 @@ from pages.parts.status import outcome
 from pages.parts.timed_anew import Timed, moved, sentence
 from storage.index import queries
 from storage.index.database import index_file, open_database
+from storage.results import relative
 from storage.results.evaluation_results import TIMED_AGAIN, CheckResult, TimingResult
+from storage.results.relative import Relative
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.settings import RunState
 from tests import samples
+from tests.engine.packaging import test_packing as packages
+from tests.engine.packaging.judged import IN_PYTORCH, judged_run
 from tests.pages.conftest import Open, everything, words
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A kernel as it was timed."""
+
+    speedup: float | None
+    noise: float | None
+    latency_ms: float | None
+
 
 SAID = "Kernel 1 has a lower latency than kernel 2, but a lower speed-up too: eager PyTorch is timed anew beside each"
 
@@ -36,11 +52,18 @@ def test_only_orders_that_a_reader_can_see_disagree_are_told() -> None:
 
 def test_eager_is_told_beside_both_where_it_moved_by_more_than_the_noise() -> None:
     first, second = Timed("kernel 6", 0.26, 64.5), Timed("kernel 8", 0.68, 35.3)
-    assert moved(second, first, 0.15) == (
+    assert moved(second, first, Relative(2.6, 0.15)) == (
         "By latency alone kernel 8 is 1.83× as fast as kernel 6: eager PyTorch is timed anew beside each kernel, and "
         "took 24.0 ms beside kernel 8 and 16.8 ms beside kernel 6."
     )
-    assert moved(second, first, 0.5) == moved(first, first, 0.01) == ""
+    assert moved(second, first, Relative(2.6, 0.5)) == moved(first, first, Relative(1.0, 0.01)) == ""
+    told = relative.gain(Figures(0.68, 0.1, 35.3), Figures(0.26, 0.1, 64.5), is_on_gpu=True)
+    assert told is not None
+    assert told.speedup == pytest.approx(1.83, abs=0.01)
+    assert moved(second, first, told) == (
+        "Compared by latency: eager PyTorch is timed anew beside each kernel, and took 24.0 ms beside kernel 8 and "
+        "16.8 ms beside kernel 6."
+    ), "the ratio itself stands above"
 
 
 def test_the_table_the_kernel_and_the_banner_say_why_the_best_has_not_the_lowest_latency(
@@ -101,3 +124,32 @@ def test_a_package_is_offered_with_its_card_or_its_dialog_says_why_there_is_none
         app.button(key="package").click().run()
         assert said in everything(app).replace("\\", "").replace("Download best kernel", "")
         assert not app.exception
+
+
+@pytest.mark.parametrize("is_read_only", [False, True])
+def test_a_kernel_that_can_be_packaged_in_evaluation_mode_leads_to_a_new_run_in_it(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, is_read_only: bool
+) -> None:
+    task = home / "normalised.py"
+    task.write_text(packages.reference("self.norm = nn.BatchNorm1d(3)", "self.norm(x)"))
+    run_id = judged_run(home, str(task), IN_PYTORCH).run_id
+    before = open_page("new_run", like=run_id)  # as somebody who has looked at the same form before
+    assert mode_of(before) == "own"
+    if is_read_only:
+        monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
+    app = before.switch_page("run.py")
+    app.query_params.clear()
+    app.query_params["run"] = run_id
+    app.run().button(key="package").click().run()
+    assert "package a run in evaluation mode" in everything(app).replace("\\", "")
+    assert any(button.key == "package_mended" for button in app.button) is not is_read_only
+    if not is_read_only:
+        app.button(key="package_mended").click().run()
+        assert not app.exception
+        assert "put into evaluation mode instead" in words(app)
+        assert mode_of(app) == "eval"
+
+
+def mode_of(app: AppTest) -> str:
+    (mode,) = (field for field in app.segmented_control if field.label == "Mode")
+    return str(mode.value)

@@ -104,7 +104,7 @@ def test_the_end_of_the_demo_leads_on_to_its_checks_to_networks_and_to_the_resul
     app.button(key="open_table").click().run()
     assert not app.exception
     assert app.query_params["suite"] == welcome.TABLE
-    assert "all 26 cells" in everything(app)
+    assert "all 26 runs finished" in everything(app)
     app = open_page("run", run="the-demo-2")
     assert "open_table" not in [button.key for button in app.button]
     samples.write_run(home / "runs", "own", seed=1, depths=2)

@@ -62,7 +62,7 @@ def suite(verbs: argparse._SubParsersAction[Parser]) -> None:
     """`suite` and its commands."""
     parser = verbs.add_parser("suite", help="run tasks x arms x repeats as one suite, and export what came of it")
     what = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
-    run = what.add_parser("run", help="start a suite, or add arms and repeats to one; finished cells stay as they are")
+    run = what.add_parser("run", help="start a suite, or add arms and repeats to one; finished runs stay as they are")
     run.add_argument(
         "suite", metavar="SUITE", help=f"a shipped one ({', '.join(definition.shipped())}), or a .toml file"
     )
@@ -74,20 +74,20 @@ def suite(verbs: argparse._SubParsersAction[Parser]) -> None:
     run.add_argument("--name", help="name of the suite here (default: that of the file)")
     run.add_argument(
         "--settings", default="", metavar="WORDS",
-        help='further words of `run` for every cell, such as --settings="--model manual --toolchain cpu"',
+        help='further words of `run` for every run of the suite, such as --settings="--model manual --toolchain cpu"',
     )  # fmt: skip
     run.add_argument(
         "--weight", type=weight, metavar="NUMBER",
-        help="share that all cells together have of a device that others want too (default: that of the file, else 1: "
+        help="share that all runs together have of a device that others want too (default: that of the file, else 1: "
         "as much as one run)",
     )  # fmt: skip
-    resume = what.add_parser("resume", help="go on with a suite; finished cells stay as they are")
+    resume = what.add_parser("resume", help="go on with a suite; finished runs stay as they are")
     resume.add_argument("suite", metavar="NAME")
     for command in (run, resume):
         command.add_argument("--repeats", type=int, metavar="N", help="repeats of each task and arm in all")
         command.add_argument(
             "--set-limit", dest="limits", action="append", default=[], type=size, metavar="NAME=NUMBER",
-            help="limit of all cells together: model_calls, tokens, cost_usd or hours (of engine time)",
+            help="limit of all runs together: model_calls, tokens, cost_usd or hours (of engine time)",
         )  # fmt: skip
         command.add_argument(
             "--at-once", type=positive, metavar="N",
@@ -97,7 +97,7 @@ def suite(verbs: argparse._SubParsersAction[Parser]) -> None:
         common.pool(command)
         command.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
     stop = what.add_parser("stop", help="end a suite's runner and its engines in order; resume goes on")
-    show = what.add_parser("show", help="show a suite and its cells")
+    show = what.add_parser("show", help="show a suite and its runs")
     show.add_argument("--json", action="store_true", help="print JSON")
     for command in (stop, show):
         command.add_argument("suite", metavar="NAME")
@@ -112,7 +112,7 @@ def suite(verbs: argparse._SubParsersAction[Parser]) -> None:
     export.add_argument(
         "--only-clean", action="store_true", help="count only best kernels that a person has marked clean"
     )
-    adopt = what.add_parser("adopt", help="make cells of a suite from runs that were made one by one")
+    adopt = what.add_parser("adopt", help="add runs that were made one by one to a suite")
     adopt.add_argument("suite", metavar="NAME", help="name of the suite here; a new one is made")
     adopt.add_argument("run_ids", nargs="+", metavar="RUN", help="a run that has ended")
     adopt.add_argument("--like", metavar="SUITE", help="take over tasks, classes and paper figures of this suite file")

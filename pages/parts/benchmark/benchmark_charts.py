@@ -103,7 +103,7 @@ def draw_fast(results: Results, kernel_class: str) -> None:
     )
     curves = [curve for arm in results.arms if (curve := fast_curve(results, arm, against, kernel_class))]
     if not curves:
-        st.info("No cell of this class has ended with such a baseline yet.", icon=":material/hourglass_empty:")
+        st.info("No run of this class has ended with such a baseline yet.", icon=":material/hourglass_empty:")
         return
     summary = "; ".join(
         f"{curve.arm} {percent(curve.at(1.0))} at 1×, {percent(curve.at(2.0))} at 2×" for curve in curves
@@ -152,7 +152,7 @@ def draw_curve(results: Results, kernel_class: str) -> None:
     )
     curves = {arm: points for arm in results.arms if (points := curve(results, arm, kernel_class, axis))}
     if not curves:
-        st.info("No cell of this class has ended with this known yet.", icon=":material/hourglass_empty:")
+        st.info("No run of this class has ended with this known yet.", icon=":material/hourglass_empty:")
         return
     summary = "; ".join(
         f"{arm} {times(points[-1].mean)} after {points[-1].spent:.4g}" for arm, points in curves.items()

@@ -19,14 +19,14 @@ TONES: dict[CellState, wording.Tone] = {
     CellState.FAILED: "red",
 }
 ABOUT = (
-    "A cell opens its run. Its figure is the best speed-up over eager PyTorch, with the 95 % interval of that "
-    "measurement; green: faster beyond it. Below that the same kernel over the best alternative, where its run has "
-    "timed one beside eager. A flag counts the checks of that kernel that a person should look at."
+    "Each cell of the table is one run, and opens it. Its figure is the best speed-up over eager PyTorch, with the "
+    "95 % interval of that measurement; green: faster beyond it. Below that the same kernel over the best alternative, "
+    "where its run has timed one beside eager. A flag counts the checks of that kernel that a person should look at."
 )
 
 ABOUT_CHECK = (
-    "A cell opens its run. It works once it has a correct kernel that was timed; how fast that is stands below it. A "
-    "flag counts the checks of that kernel that a person should look at."
+    "Each cell of the table is one run, and opens it. It works once it has a correct kernel that was timed; how fast "
+    "that is stands below it. A flag counts the checks of that kernel that a person should look at."
 )
 
 
@@ -52,7 +52,7 @@ def draw(results: Results) -> str | None:
             result, is_check=is_check, planned=planned_word(results.suite)
         )
     table_rows = [table.Row(task, cells) for task, cells in rows.items()]
-    return table.draw("Cells of the suite", columns, table_rows, key="suite_cells", is_cards=True, is_compact=True)
+    return table.draw("Runs of the suite", columns, table_rows, key="suite_cells", is_cards=True, is_compact=True)
 
 
 def cell(result: CellResult, *, is_check: bool = False, planned: str = CellState.PLANNED) -> table.Cell:

@@ -13,14 +13,14 @@ from pages.parts import access, index, run_state, suite_folders, wording
 from pages.parts.widgets import table
 from storage.index.queries.suites import models_called
 from storage.run.saved_models import RECORDED
-from storage.suites import files, summary
+from storage.suites import files
 from storage.suites.records import Defined
 from storage.suites.standing import Suite, as_left
 
 COLUMNS = [
     table.Column("name", "Suite"),
     table.Column("state", "State"),
-    table.Column("cells", "Cells"),
+    table.Column("cells", "Runs"),
     table.Column("size", "Tasks × arms × repeats", help=f"an arm is {ARM}"),
     table.Column("spent", "Spent", "right", "by the runs that have ended"),
 ]
@@ -45,7 +45,7 @@ def draw() -> str | None:
     """Both tables; the name of the suite opened just now, if any."""
     suites = [(folder, suite) for folder in files.all_suites() if (suite := suite_folders.read(folder))]
     opened = None
-    with st.container():
+    with st.container(key="suites_list"):
         if suites:
             rows = [
                 table.Row(folder.name, _cells(folder.name, suite, folder.has_runner), f"benchmark?suite={folder.name}")
@@ -78,7 +78,7 @@ def _cells(name: str, suite: Suite, has_runner: bool) -> dict[str, table.Cell]:
     return {
         "name": table.link(name, wording.cut(defined.title, 70), [EXAMPLE] if defined.is_example else ()),
         "state": table.pill(state, TONES[state], state, title=suite.reason),
-        "cells": progress_line(summary.gather(suite if has_runner else as_left(suite, run_state.has_engine), {})),
+        "cells": progress_line(suite if has_runner else as_left(suite, run_state.has_engine)),
         "size": f"{len(defined.tasks)} × {len(defined.arms)} × {defined.repeats}",
         "spent": spent_cell(suite),
     }

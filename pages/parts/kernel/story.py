@@ -69,7 +69,7 @@ def mended_by(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> AttemptR
 def moved(candidate: AttemptRow, other: AttemptRow, ratio: relative.Relative) -> str:
     """Why their latencies tell another gain than their speed-ups; empty where they tell the same within the noise."""
     timed = [kernel for a in (candidate, other) for kernel in timed_anew.kernel(a.number, a.speedup, a.latency_ms)]
-    return timed_anew.moved(timed[0], timed[1], ratio.noise) if len(timed) == 2 else ""
+    return timed_anew.moved(timed[0], timed[1], ratio) if len(timed) == 2 else ""
 
 
 def faster_or_slower(ratio: relative.Relative) -> str:

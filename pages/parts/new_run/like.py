@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import streamlit as st
@@ -19,6 +19,8 @@ ABOUT = (
     "Task, sizes, precision, model, method and limits are those of [{}](run?run={}). Change what you like; all else is "
     "as usual."
 )
+IN_EVALUATION_MODE = "The module is put into evaluation mode instead, in which its kernels can be packaged."
+ASKED = ("like", run_settings.OTHER_MODEL, run_settings.EVALUATION_MODE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,11 @@ class Like:
         return task.path == self.path or task.text == self.settings.task_source
 
 
+def address() -> str:
+    """What the address asks for; empty where a run is like no other."""
+    return "&".join(f"{name}={st.query_params[name]}" for name in ASKED if name in st.query_params)
+
+
 def of_page() -> Like | None:
     """The run that the address names, with a word about it; None without one."""
     if not (run_id := st.query_params.get("like", "")):
@@ -44,7 +51,11 @@ def of_page() -> Like | None:
         st.warning(wording.sentence(f"no run can be taken as a pattern: {error}"),
                    icon=":material/search_off:")  # fmt: skip
         return None
-    st.caption(ABOUT.format(wording.plain(run_id), wording.in_address(run_id)))
+    about = ABOUT.format(wording.plain(run_id), wording.in_address(run_id))
+    if st.query_params.get(run_settings.EVALUATION_MODE):
+        settings = replace(settings, policy=replace(settings.policy, mode="eval"))
+        about = f"{about} {IN_EVALUATION_MODE}"
+    st.caption(about)
     return Like(settings, _shipped(settings), bool(st.query_params.get(run_settings.OTHER_MODEL)))
 
 

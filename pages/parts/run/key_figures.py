@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import client, index, method, run_state, speed_of_light, wording
+from pages.parts import client, index, method, run_state, speed_of_light, timed_anew, wording
 from pages.parts.kernel import story
 from pages.parts.status import alternatives, outcome, pinned_snapshot
 from pages.parts.steering import steer
@@ -120,6 +120,11 @@ def gain_over_first(run: RunRow) -> tuple[str, str]:
         f"{wording.ratio(gain)} is the best kernel's speed-up over eager PyTorch, {wording.best(run)}, divided by that "
         f"of kernel {first.number}, {wording.ratio(first)}."
     )
+    if timed_anew.is_by_latency(gain, run.best_latency_ms, first.latency_ms):
+        made_of = (
+            f"{wording.ratio(gain)} is the latency of kernel {first.number}, {wording.latency(first.latency_ms)}, "
+            f"divided by the best kernel's, {wording.latency(run.best_latency_ms)}."
+        )
     return wording.ratio(gain), f"{made_of} {story.moved(best, first, gain)}".strip()
 
 

@@ -35,5 +35,5 @@ def tie(kernel: AttemptRow, best: AttemptRow | None) -> str:
         return ""
     spread = wording.measured(ratio.speedup, ratio.noise, ratio.low, ratio.high)
     timed = [anew for k in (best, kernel) for anew in timed_anew.kernel(k.number, k.speedup, k.latency_ms)]
-    moved = timed_anew.moved(timed[0], timed[1], ratio.noise) if len(timed) == 2 else ""
+    moved = timed_anew.moved(timed[0], timed[1], ratio) if len(timed) == 2 else ""
     return f"Kernel {best.number}, the best, is {spread} as fast as kernel {kernel.number}: {OPEN}. {moved}".strip()

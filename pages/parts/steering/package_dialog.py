@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 
 from engine import supervisor
-from engine.errors import EngineError
+from engine.errors import EngineError, EvaluationModeNeeded
 from engine.networks import starting
-from pages.parts import index, wording
+from pages.parts import access, index, run_settings, wording
 from pages.parts.steering import dialogs
-from pages.parts.widgets import code
 from storage.index import queries
 from storage.index.queries import RunRow
 from storage.run import folder
@@ -27,7 +26,7 @@ def of_run(run: RunRow, candidate_id: str) -> None:
     """The package of one kernel. `run` is the recording where a replay is looked at."""
     kernel = queries.candidate(index.current(), run.run_id, candidate_id)
     dialogs.name_run(f"Kernel {kernel.number} of {run.title}" if kernel else run.title, run.run_id)
-    _offer(lambda: supervisor.packaged_kernel(folder.find_run(run.run_id), candidate_id), run.task_name)
+    _offer(lambda: supervisor.packaged_kernel(folder.find_run(run.run_id), candidate_id), run.task_name, run.run_id)
 
 
 @st.dialog("Ship", width="large", icon=":material/package_2:", on_dismiss=dialogs.close)
@@ -37,18 +36,28 @@ def of_network(name: str) -> None:
     _offer(lambda: starting.packaged(name), name)
 
 
-def _offer(make: Callable[[], Mapping[str, str]], name: str) -> None:
+def _offer(make: Callable[[], Mapping[str, str]], name: str, run_id: str = "") -> None:
+    """`run_id` of the one run whose kernel it is, if it is one."""
     with st.spinner(MAKING):
         made = dialogs.hold("package", lambda: _made(make))
-    if isinstance(made, str):
-        why = re.sub(r"^run \S+ cannot be packaged: ", "", made)  # which run it is stands above
+    if isinstance(made, Exception):
+        why = re.sub(r"^run \S+ cannot be packaged: ", "", str(made))  # which run it is stands above
         st.error(f"Not packaged: {wording.sentence(why)}", icon=":material/block:")
     else:
-        code.draw_plain(f"{CARD} of the package", made.get(CARD, ""), key="package_card", is_wrapped=True)
+        with st.container(key="package_card"):
+            st.markdown(as_shown(made.get(CARD, "")))
     with st.container(horizontal=True, horizontal_alignment="right", key="dialog_buttons"):
         if st.button("Close", key="package_no", on_click=dialogs.close):
             st.rerun()
-        if not isinstance(made, str):
+        if isinstance(made, EvaluationModeNeeded) and run_id and access.may_steer():
+            st.button(
+                "New run in evaluation mode", icon=":material/add_circle:", type="primary", key="package_mended",
+                on_click=dialogs.confirm, args=(None,),
+                help="opens New run with the task, sizes, model, method and limits of this run",
+            )  # fmt: skip
+            if dialogs.take_confirmed():
+                st.switch_page("new_run.py", query_params={"like": run_id, run_settings.EVALUATION_MODE: "1"})
+        elif not isinstance(made, Exception):
             st.download_button(
                 "Download", supervisor.archived(made, f"{name}-package"), file_name=f"{name}-package.zip",
                 mime="application/zip", icon=":material/download:", key="download_package", on_click="ignore",
@@ -56,9 +65,16 @@ def _offer(make: Callable[[], Mapping[str, str]], name: str) -> None:
             )  # fmt: skip
 
 
-def _made(make: Callable[[], Mapping[str, str]]) -> Mapping[str, str] | str:
+def as_shown(card: str) -> str:
+    """A card in Streamlit's Markdown, below the dialog's own heading. What a person or a model wrote stands in it too:
+    none of it loads a picture."""
+    lowered = re.sub(r"^(#+ )", r"#\1", card, flags=re.MULTILINE)
+    return lowered.replace("<br>", "; ").replace("![", r"!\[")
+
+
+def _made(make: Callable[[], Mapping[str, str]]) -> Mapping[str, str] | Exception:
     """Its files, or why there are none."""
     try:
         return make()
     except (EngineError, ValueError, OSError) as error:  # networks that cannot be read are of ValueError
-        return str(error)
+        return error

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine.__main__ import main
-from engine.errors import EngineError
+from engine.errors import EngineError, EvaluationModeNeeded
 from engine.exporting import exported
 from engine.packaging import describing, folders, packing
 from engine.packaging.described import described
@@ -163,6 +163,17 @@ def test_runs_that_are_no_one_operator_are_refused(home: Path, run: RunFolder) -
 )
 def test_a_reference_that_a_package_cannot_stand_in_for_has_a_fault(kept: str, forward: str, message: str) -> None:
     assert re.search(message, describing.answer(reference(kept, forward))["fault"])
+
+
+def test_evaluation_mode_is_proposed_where_it_mends_and_a_run_in_it_is_described() -> None:
+    normalises = reference("self.norm = nn.BatchNorm1d(3)", "self.norm(x)")
+    with pytest.raises(EvaluationModeNeeded, match="package a run in evaluation mode"):
+        described(normalises, "this run")
+    assert described(normalises, "this run", "eval")["inputs"] == [["x", "float32", [4, 3], []]]
+    counts = reference("self.register_buffer('calls', torch.zeros(1))", "x + self.calls.add_(1)")
+    told = describing.answer(counts)
+    assert "a call changes calls, and no operator may: export" in told["fault"]
+    assert "is_mended_by_evaluation_mode" not in told
 
 
 def test_a_reference_with_a_fault_and_one_that_cannot_be_called_are_refused() -> None:

@@ -37,7 +37,7 @@ def test_examples_bring_a_finished_suite_that_nobody_goes_on_with(
         assert main(["suite", *words]) == 2
         assert "is an example" in capsys.readouterr().err
     assert main(["suite", "list"]) == 0
-    assert "26 of 26 cells finished, example" in capsys.readouterr().out
+    assert "all 26 runs finished (26 tasks × 1 arm), example" in capsys.readouterr().out
     examples.remove_examples()
     assert not files.all_suites()
 
@@ -58,13 +58,15 @@ def test_an_example_suite_may_have_several_arms_and_knows_no_tokens_of_replies_h
         assert f"the figures of its arms are of the {len(results.of('with_memory'))} tasks that all of them" in told[0]
         own = summary.figures(results, "cutegen")
         assert own.mean is not None
-        sentence = next(one for one in told if one.startswith("cutegen:"))
-        assert f"Of its own 18 tasks: {formats.estimate(own.mean)} over eager" in sentence
+        sentences = [one for one in told if one.startswith("cutegen")]
+        assert sentences[1].startswith(f"cutegen, all its 18 tasks: {formats.estimate(own.mean)} over eager, ")
         networks = summary.figures(results, "cutegen", "network")
-        assert f"network, 6 of them: {formats.estimate(networks.mean)} over eager, " in sentence
-        assert f"{formats.estimate(networks.over_best)} over the best alternative." in sentence
-        assert not any("Of its own" in one for one in told if one is not sentence)  # the others have no more tasks
-        assert tables.progress_line(results).endswith(f", {left} not run")
+        assert sentences[2:] == [
+            f"cutegen, 6 of these, network: {formats.estimate(networks.mean)} over eager, "
+            f"{formats.estimate(networks.over_best)} over the best alternative."
+        ]
+        assert sum("all its" in one for one in told) == 1  # the others have no more tasks
+        assert tables.progress_line(results.suite).endswith(f", {left} not run")
     measured_cells = [cell.result for cell in results.cells if cell.result is not None]
     assert len(measured_cells) == 42
     assert all(result.is_unrecorded for result in measured_cells)  # each goes on with replies that were handed in

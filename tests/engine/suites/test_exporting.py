@@ -83,15 +83,21 @@ def test_few_tasks_are_told_as_what_they_are_and_arms_of_a_suite_under_way_on_th
 def test_a_suite_that_checks_whether_everything_works_says_so_in_place_of_a_speed_up(results: Results) -> None:
     suite = results.suite
     check = replace(results, suite=replace(suite, defined=replace(suite.defined, checks=Purpose.WORKS)))
-    assert tables.headline(check) == ["works: 16 of 16 cells made a correct, timed kernel."]
+    assert tables.headline(check) == ["works: 16 of 16 runs have a correct, timed kernel."]
     last = check.cells[-1]
     unsolved = replace(last, result=None)
     assert tables.headline(replace(check, cells=(*check.cells[:-1], unsolved))) == [
-        "so far: 15 of 16 cells made a correct, timed kernel."
+        "so far: 15 of 16 runs have a correct, timed kernel."
     ]
+    at_work = {cell: replace(standing, state=CellState.RUNNING) for cell, standing in suite.cells.items()}
+    early = replace(check, suite=replace(check.suite, cells=at_work), cells=(check.cells[0], unsolved))
+    assert tables.headline(early) == [
+        "so far: 1 of 2 runs has a correct, timed kernel. A run goes on after its first one."
+    ]
+    assert tables.progress_with_size(early.suite) == "0 of 16 runs finished, 16 running (4 tasks × 2 arms × 2 repeats)"
     failed = replace(unsolved, standing=replace(last.standing, state=CellState.FAILED, reason="no compiler"))
     assert tables.headline(replace(check, cells=(*check.cells[:-1], failed))) == [
-        f"does not work: 15 of 16 cells made a correct, timed kernel. Without one: {last.cell.words} (no compiler)."
+        f"does not work: 15 of 16 runs have a correct, timed kernel. Without one: {last.cell.words} (no compiler)."
     ]
 
 
@@ -133,4 +139,4 @@ def test_a_suite_that_has_not_begun_is_a_file_too(results: Results) -> None:
     nothing = summary.gather(type(results.suite)(results.suite.defined), {})
     for form in exporting.FORMATS:
         assert exporting.exported(nothing, form)
-    assert "no cell has ended yet" in exporting.as_html(nothing)
+    assert "no run has ended yet" in exporting.as_html(nothing)

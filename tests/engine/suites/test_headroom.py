@@ -194,7 +194,7 @@ def test_a_runner_that_was_killed_after_it_decided_asks_the_run_once_and_the_lim
     defined = Defined("mine", (SuiteTask("swish", "swish"),), (Arm("a"),), settings=settings, more_steps=1)
     folder = files.folder_of("mine")
     files.append(folder, defined)
-    assert runner().run() == "1 finished of 1 cells"
+    assert runner().run() == "1 finished of 1 run"
     run = RunFolder(runs_folder() / str(suite_of().cells[cell].run_id))
     first = calls_of(run)
     assert first >= 2, "counted twice they would be more than the limit below"

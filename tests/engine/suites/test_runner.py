@@ -56,12 +56,12 @@ def work(folder: SuiteFolder, waits: bool = False, settings_of: object = setting
 def test_runs_are_made_as_they_were_linked_and_left_where_they_wait_for_a_person(home: Path) -> None:
     folder = files.folder_of("mine")
     files.append(folder, MANUAL, RunnerStarted(1), CellLinked(A, "linked-before-the-kill"))
-    assert work(folder) == "2 waiting of 2 cells"
+    assert work(folder) == "2 waiting of 2 runs"
     first = suite_of(folder)
     assert first.cells[A].run_id == "linked-before-the-kill"
     assert {one.run_id for one in first.planned} == {path.name for path in runs_folder().iterdir()}
     assert first.cells[B].reason == "Your reply is needed: write the first kernel."
-    assert work(folder, waits=True, settings_of=never) == "2 waiting of 2 cells"
+    assert work(folder, waits=True, settings_of=never) == "2 waiting of 2 runs"
     assert {cell: one.run_id for cell, one in suite_of(folder).cells.items()} == {
         cell: one.run_id for cell, one in first.cells.items()
     }
@@ -71,7 +71,7 @@ def test_a_run_that_ended_while_no_runner_lived_is_taken_over_and_repeats_are_ad
     folder = files.folder_of("mine")
     samples.write_run(runs_folder(), "done-already", depths=2)
     files.append(folder, replace(MANUAL, arms=(Arm("a"),)), RunnerStarted(1), CellLinked(A, "done-already"))
-    assert work(folder, settings_of=never) == "1 finished of 1 cells"
+    assert work(folder, settings_of=never) == "1 finished of 1 run"
     assert suite_of(folder).cells[A].spent.model_calls > 0
     files.append(folder, replace(MANUAL, arms=(Arm("a"),), repeats=2))
     assert [one.state for one in suite_of(folder).planned] == [CellState.FINISHED, CellState.PLANNED]
@@ -85,7 +85,7 @@ def test_an_arm_in_order_begins_its_next_tasks_when_those_before_have_ended(home
     folder = files.folder_of("mine")
     tasks = tuple(SuiteTask(name, name) for name in ("swish", "gelu", "elu"))
     files.append(folder, replace(MANUAL, tasks=tasks, arms=(Arm("a", in_order=2), Arm("b"))))
-    assert work(folder) == "1 planned, 5 waiting of 6 cells"
+    assert work(folder) == "1 planned, 5 waiting of 6 runs"
     held = Cell("elu", "a", 1)
     blocked = suite_of(folder).held_by(held)
     assert blocked is not None

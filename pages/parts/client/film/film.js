@@ -1,6 +1,6 @@
 // A run as a film. What is on screen is told by a scene and a phase of it alone; time only leads from one to the next.
 // Nothing is asked of the server until the film has ended.
-const YEAR_S = 31_536_000, ASK_MS = 20_000
+const YEAR_S = 31_536_000, ASK_MS = 20_000, LEAST = 0.85 // of the usual height of a line
 const PLAY = "M4 2.5v11l9-5.5z", PAUSE = "M4 3h3v10H4zM9 3h3v10H9z"
 
 function make(tag, className, text = "") {
@@ -18,7 +18,8 @@ class Player {
     this.isStill = matchMedia("(prefers-reduced-motion: reduce)").matches
     this.press = event => this.key(event)
     this.see = () => { this.wait(); this.ask() }
-    this.size = new ResizeObserver(() => this.curve(false))
+    this.size = new ResizeObserver(() => { this.place(); this.curve(false) })
+    this.dress = () => this.place()
   }
 
   take(data, send) {
@@ -63,6 +64,7 @@ class Player {
   listen() {
     document.addEventListener("keydown", this.press)
     document.addEventListener("visibilitychange", this.see)
+    document.fonts.addEventListener("loadingdone", this.dress)
     this.size.observe(this.find(".curve div"))
     this.wait()
     this.later()
@@ -71,6 +73,7 @@ class Player {
   rest() {
     document.removeEventListener("keydown", this.press)
     document.removeEventListener("visibilitychange", this.see)
+    document.fonts.removeEventListener("loadingdone", this.dress)
     this.size.disconnect()
     clearTimeout(this.timer)
     clearTimeout(this.asking)
@@ -145,7 +148,7 @@ class Player {
 
   show() {
     const scene = this.scenes[this.scene], isOver = this.phase === scene.seconds.length - 1
-    if (this.drawn !== scene) this.draw(scene)
+    if (this.drawn !== scene) { this.draw(scene); this.place() }
     this.rows(scene)
     this.find(".stages").replaceChildren(...scene.stages.map((stage, i) => {
       const isDone = i < this.phase - 1, isNext = i === this.phase - 1
@@ -183,6 +186,27 @@ class Player {
     })
   }
 
+  // A long line wraps and takes as many places as it needs; all are a little smaller where that lets them fit. What is only
+  // put where it belongs is not seen to move there.
+  place() {
+    const box = this.find(".rows"), rows = [...box.children]
+    if (!rows.length || !box.clientHeight) return
+    const measure = line => {
+      if (line) box.style.setProperty("--line", `${line}px`)
+      else box.style.removeProperty("--line")
+      const height = parseFloat(getComputedStyle(rows[0]).lineHeight)
+      for (const row of rows) row.places = Math.round(row.offsetHeight / height)
+      return { height, isAll: height * rows.reduce((sum, row) => sum + row.places, 0) + 2 * rows[0].offsetTop <= box.clientHeight }
+    }
+    box.classList.add("placing")
+    let { height, isAll } = measure()
+    for (let line = Math.floor(height) - 1; !isAll && line >= height * LEAST; line--) ({ isAll } = measure(line))
+    if (!isAll) measure()
+    this.rows(this.drawn)
+    void box.offsetHeight
+    box.classList.remove("placing")
+  }
+
   // Before the change what is to come has no place yet; after it each line has its own. Lines move, none is made anew.
   rows(scene) {
     const isWritten = this.phase > 0 || scene.seconds.length === 1, all = [...this.find(".rows").children]
@@ -191,7 +215,7 @@ class Player {
     for (const row of all) {
       const isAdded = row.classList.contains("added")
       row.style.setProperty("--at", place)
-      if (isWritten || !isAdded) place += 1
+      if (isWritten || !isAdded) place += row.places ?? 1
       row.style.setProperty("--late", isAdded ? `${Math.min(45, 800 / added.length) * added.indexOf(row)}ms` : "0ms")
       row.classList.toggle("written", isWritten)
     }
