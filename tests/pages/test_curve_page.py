@@ -158,7 +158,9 @@ def test_an_alternative_known_too_widely_to_draw_is_named(home: Path, open_page:
     drawn = replace(rows, baselines=[known, vague])
     assert f"mine has no line: its time varied so much ({wording.interval(1.5, 6.0)} over" in curve_chart._marks(drawn)
     assert "graph has no line" not in curve_chart._marks(drawn)
-    names = [str(line.get("text", "")) for line in curve_chart.curve_figure(drawn, False, "r1")["layout"]["annotations"]]
+    names = [
+        str(line.get("text", "")) for line in curve_chart.curve_figure(drawn, False, "r1")["layout"]["annotations"]
+    ]
     assert any("graph" in text for text in names) and not any("mine" in text for text in names), names
 
 
