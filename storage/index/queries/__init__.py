@@ -212,6 +212,7 @@ from storage.index.queries.steering import waiting_runs as waiting_runs
 from storage.index.queries.steps import StageTime as StageTime
 from storage.index.queries.steps import StepRow as StepRow
 from storage.index.queries.steps import count_events as count_events
+from storage.index.queries.steps import counted_until as counted_until
 from storage.index.queries.steps import current_step as current_step
 from storage.index.queries.steps import finished_steps as finished_steps
 from storage.index.queries.steps import last_seq as last_seq

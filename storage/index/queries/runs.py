@@ -33,7 +33,7 @@ class RunRow:
     abandoned branches included; `tied_kernels` counts those that it does not beat beyond the noise. `curve` has the
     speed-up of the best kernel so far after each depth, from the first timed one on.
     `replay_of` names the run that this one only tells once more; its tokens and cost were spent there.
-    `engine_s` is the time that engines worked, in finished steps.
+    `engine_s` is the time that engines worked on steps, of the one in flight as far as its results tell.
     `tokens` is None once those of any call are unknown.
     `cost_usd` is None when the price of any call is unknown. `last_error` is one line. `device` is empty until it was
     measured. `has_recorded_replies`: no model is asked; `is_imported`: kernels came from elsewhere.
