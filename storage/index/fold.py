@@ -210,7 +210,8 @@ class RunFold:
                 if event.state is RunState.RUNNING:
                     self._runs_on(at)
             case ev.RunEnded():
-                self._state_reason, self._ended_at = event.reason, max(self._ended_at or 0.0, at)
+                reason = self.record.ended.reason if self.record.ended else event.reason
+                self._state_reason, self._ended_at = reason, max(self._ended_at or 0.0, at)
                 self._changed_steps.update(dict.fromkeys(self.record.open_steps))
             case ev.ApprovalAsked():
                 self._asked_at = at

@@ -29,13 +29,17 @@ from storage.run import events as ev
 from storage.run.cut_off import EVALUATED, CutOff
 from storage.run.journal import Entry
 from storage.run.owners import in_turn
-from storage.run.settings import EVALUATIONS, Budget, Origin, RunSettings, RunState, StepKind, of_suite
+from storage.run.settings import EVALUATIONS, Budget, DepthOutcome, Origin, RunSettings, RunState, StepKind, of_suite
 from storage.run.steering.command_arguments import BEGIN, MANUAL, TUNE, AskFirst, Hand, ModelChoice, Retry, is_call
 from storage.run.steering.human_state import HumanState
 from storage.run.steering.steering_state import SteeringState
 from storage.run.steering.verbs import Command, CommandKind
 from storage.run.tuning import Sweep
 
+# A trajectory has several step indexes.
+_ALL_DONE = re.compile(
+    r"all (?P<count>\d+) (?!trajectories)(?P<word>\w+)s are done|(?:its one|the) (?!trajectory)\w+ is done"
+)
 WRITTEN = (Origin.SYNTHESIS, Origin.REPAIR, Origin.OPTIMISATION)
 """What a model writes."""
 STAGES: Mapping[type, str] = {ev.Compiled: "compile", ev.Checked: "check", ev.Timed: "time", ev.Profiled: "profile"}
@@ -202,6 +206,8 @@ class Record:
     """All kernels by id, in the order in which they were made."""
     concluded: list[ev.DepthFinished] = field(default_factory=list)
     """How each step index ended."""
+    without_kernel: list[int] = field(default_factory=list)
+    """The step indexes that ended without having made a kernel."""
     best_id: str | None = None
     """The fastest correct kernel of the whole run, whether or not it was accepted; of equals the first."""
     redo: Redo | None = None
@@ -384,7 +390,7 @@ class Record:
             case ev.StateChanged(state=state):
                 self.state = state
             case ev.RunEnded(state=state):
-                self.state, self.ended = state, event
+                self.state, self.ended = state, replace(event, reason=self.told(event.reason))
             case ev.LimitMeasured(limit=limit):
                 self.limit = limit.after(self.limit).of_source(self.settings.task_source)
                 self._weigh_limit()
@@ -411,9 +417,23 @@ class Record:
             case ev.DepthFinished():
                 if not self.is_thin:
                     self.concluded.append(event)
+                if event.outcome is DepthOutcome.GIVEN_UP and event.candidate_id is None:
+                    self.without_kernel.append(event.depth)
                 self.is_profile_shown = False
             case _:
                 self._learn(event)
+
+    def told(self, reason: str) -> str:
+        """Why the run ends, in a method's words: of a run that has done all that was asked for also what of that made
+        no kernel. What is told so already stays as it is."""
+        done = _ALL_DONE.fullmatch(reason)
+        if done is None or not self.without_kernel:
+            return reason
+        if not done["count"]:
+            return f"{reason}; it made no kernel"
+        several = len(self.without_kernel)
+        which = f"{several} of them" if several > 1 else f"{done['word']} {self.without_kernel[0]}"
+        return f"{done['count']} {done['word']}s are done; {which} made no kernel"
 
     def _learn(self, event: ev.Event) -> None:
         match event:

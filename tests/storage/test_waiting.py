@@ -141,8 +141,8 @@ def test_what_goes_on_is_known_and_since_when_nothing_but_the_model_works(told: 
 @pytest.mark.parametrize("example", examples.shipped_examples(), ids=lambda example: example.run_id)
 def test_spans_and_call_outcomes_of_the_examples_add_up_to_what_the_runs_have_spent(example: Example) -> None:
     entries = [journal.decode(line) for line in examples.example_files(example.run_id)["journal.jsonl"].splitlines()]
-    usage = Record.of(example.settings, entries).usage
-    found = spans(entries)
+    record = Record.of(example.settings, entries)
+    usage, found = record.usage, spans(entries)
     assert lengths(found).get(Lane.DEVICE, 0.0) == pytest.approx(usage.device_s, abs=0.01)
     worked = sum(span.ended - span.began for span in found if span.lane in WORK and span.step)
     assert worked == pytest.approx(usage.worked_s, rel=0.02, abs=0.5)
@@ -150,6 +150,9 @@ def test_spans_and_call_outcomes_of_the_examples_add_up_to_what_the_runs_have_sp
     with database.in_memory() as db:
         write(db, example.settings, entries)
         add_up(db, example.run_id, usage)
+        (run,) = queries.of_ids(db, [example.run_id])
+        assert record.ended is not None
+        assert run.state_reason == record.ended.reason
 
 
 BUILT = CompileResult(True, 3.0, timeline=Timeline(3.0, 2.0, {}))
