@@ -165,7 +165,19 @@ def _best(run: RunRow) -> table.Cell:
     tone = wording.gain_tone(run.best_low, run.best_high)
     best = wording.best(run)
     beside = wording.beside(run.best_noise, run.best_low, run.best_high)
-    return table.text(best, tone, title=beside) if beside == wording.TOO_WIDE else table.text(best, tone, beside)
+    note, title = ("", beside) if beside == wording.TOO_WIDE else (beside, "")
+    return table.text(best, tone, note, title, _looks(run))
+
+
+def _looks(run: RunRow) -> list[table.Cell]:
+    """That something found of the best kernel could change its verdict; what is only noted stands on *Trust*."""
+    if not run.best_looks:
+        return []
+    could = (
+        f"{wording.counted(run.best_looks, 'finding')} of the best kernel could change its verdict. The run's page and "
+        "the kernel's Trust tab say what to do."
+    )
+    return [table.pill("⚑ to look at", "orange", title=could)]
 
 
 def _over(run: RunRow, fastest: BaselineRow | None, elsewhere: ElsewhereRow | None = None) -> table.Cell:

@@ -175,6 +175,11 @@ def to_look_at(db: Database, run_id: str, candidate_id: str) -> tuple[int, str]:
     return flags.to_look_at(check_records), " ".join(f"{flag.check}: {flag.advice}" for flag in looks)
 
 
+def decided(db: Database, run_id: str, candidate_id: str) -> str:
+    """Which test made a speed-up above what is usual confirmed, or one to look at; empty for any other."""
+    return flags.decided(queries.check_records(db, run_id, candidate_id))
+
+
 def limit_measured(db: Database, run_id: str) -> str:
     """How and when a run's hardware limit was measured, and what is uncertain about it; empty before it was."""
     limit = queries.limit(db, run_id)
