@@ -157,7 +157,8 @@ def cut_profiles(db: Database, run_id: str, candidate_ids: Sequence[str]) -> lis
     cut = {name: result for name, result in cut.items() if result.is_cut}
     if not cut:
         return []
-    numbers = dict(fetch.tuples(db, "SELECT candidate_id, number FROM kernels WHERE run_id = ?", [run_id]))
+    sql = "SELECT candidate_id, number FROM kernels WHERE run_id = ? AND candidate_id IN (SELECT unnest(?::VARCHAR[]))"
+    numbers = dict(fetch.tuples(db, sql, [run_id, list(cut)]))
     rows = []
     for name, result in cut.items():
         checked = fetch.of_kernel(db, run_id, name, Checked)[-1:]
