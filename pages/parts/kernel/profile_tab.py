@@ -125,7 +125,7 @@ def _headline(profile: ProfileRow, seen: Seen, alone: str, is_cut: bool) -> None
         st.markdown(wording.plain(sentence))
     elif seen.number is None:
         of_these = " Times, bytes and operations of the call are sums over these alone." if is_cut else ""
-        st.caption(wording.capital(wording.plain(alone.removeprefix("Profiled; ") + of_these)))
+        st.caption(wording.capital(alone.removeprefix("Profiled; ") + of_these))
     if profile.evidence.get("caches"):
         st.caption(
             "The profiler flushes all caches before each launch, so the device time here is not the latency above: "
