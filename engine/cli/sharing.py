@@ -45,7 +45,7 @@ def tell_again(folder: RunFolder, journal: Journal, record: Record, console: Con
     with LiveView(console, record, catalogue.words(record.settings.strategy)) as view:
 
         def listen(entry: Entry) -> None:
-            record.apply(entry.event)
+            record.take(entry)
             view(entry)
 
         Replay(folder, journal, listen).play()

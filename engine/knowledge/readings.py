@@ -87,7 +87,8 @@ def of_host(profile: ProfileResult) -> dict[str, float]:
 
 
 def of_device(profile: ProfileResult, timed_ms: float | None = None, min_bytes: int = 0) -> dict[str, float]:
-    """Of a profile as `engine.evaluator.profiling.device.profile` makes it, with or without hardware counters."""
+    """Of a profile as `engine.evaluator.profiling.device.profile` makes it, with or without hardware counters. One that
+    holds only the first launches tells nothing of how many the call has, what all of them take or what they move."""
     whole = _values(metric for metric in profile.metrics if metric.launch < 0)
     launches: dict[int, list[Metric]] = {}
     for metric in profile.metrics:
@@ -96,6 +97,7 @@ def of_device(profile: ProfileResult, timed_ms: float | None = None, min_bytes: 
     each = [_values(metrics) for metrics in launches.values()]
     longest = max(each, key=lambda values: values.get(counters.TIME, 0.0), default=dict[str, float]())
     figures = {name: whole[counter] for name, counter in _WHOLE.items() if counter in whole}
+    min_bytes = 0 if profile.is_cut else min_bytes
     figures |= _of_two_peaks(figures) | _waits(whole) | _memory(whole, longest, min_bytes)
     figures |= _pipes(whole) | _filling(longest) | _launches(whole, each, timed_ms)
     least = _percent(
@@ -105,7 +107,9 @@ def of_device(profile: ProfileResult, timed_ms: float | None = None, min_bytes: 
             LEAST_COMPUTE: "arithmetic throughput at least, share",
         },
     )
-    return figures | least | ({LEAST_BUSIEST: max(least.values())} if least else {})
+    figures |= least | ({LEAST_BUSIEST: max(least.values())} if least else {})
+    of_whole = (LAUNCHES, ON_DEVICE) if profile.is_cut else ()
+    return {name: value for name, value in figures.items() if name not in of_whole}
 
 
 _WHOLE = {

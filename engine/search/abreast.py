@@ -89,7 +89,7 @@ class Company(Alone):
     def emit(self, context: RunContext, event: ev.Event) -> None:
         """Journal one event, fold it into the run and into what each step index sees, and tell the listeners."""
         entry = context.journal.append(event)
-        self._lanes.whole.apply(event)
+        self._lanes.whole.take(entry)
         self._lanes.apply(event)
         for listener in context.listeners:
             listener(entry)

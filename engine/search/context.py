@@ -51,7 +51,7 @@ class Alone:
     def emit(self, context: RunContext, event: ev.Event) -> None:
         """Journal one event, fold it and tell the listeners."""
         entry = context.journal.append(event)
-        context.record.apply(event)
+        context.record.take(entry)
         for listener in context.listeners:
             listener(entry)
 

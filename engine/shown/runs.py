@@ -222,7 +222,7 @@ def _common(folder: RunFolder, record: Record, findings: damage.Damage) -> dict[
         "model_calls": record.usage.model_calls,
         "tokens": record.usage.tokens,
         "cost_usd": record.usage.cost_usd,
-        "engine_s": record.usage.engine_s,
+        "engine_s": record.usage.worked_s,
         "damage": tuple(damage.sentences(findings)) if findings.is_damaged else (),
         "rules": record.settings.policy.rules,
         "judged": tasks.kept_rules(record.settings.policy.rules, record.settings.task_source),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from storage.run import events as ev
 from storage.run import journal
+from storage.run.cut_off import CutOff
 from storage.run.folder import RunFolder
 from storage.run.record import Usage
 from storage.run.settings import LEFT, RunState
@@ -20,6 +21,7 @@ class Meter:
     folder: RunFolder
     offset: int = 0
     usage: Usage = field(default_factory=Usage)
+    cut_off: CutOff = field(default_factory=CutOff)
     ended: ev.RunEnded | None = None
     settled: set[str] = field(default_factory=set)
 
@@ -31,6 +33,7 @@ class Meter:
                 return self
             self.offset = offset
             for entry in entries:
+                self.usage.follow(self.cut_off, entry)
                 self.usage.take(entry.event)
                 if isinstance(entry.event, (ev.EngineStarted, ev.RunEnded)):
                     self.ended = entry.event if isinstance(entry.event, ev.RunEnded) else None
@@ -41,7 +44,7 @@ class Meter:
     def spent(self) -> Spent:
         """What the run has spent, as a suite counts it."""
         usage = self.usage
-        return Spent(usage.model_calls, usage.tokens + usage.assumed_tokens, usage.cost_usd, usage.engine_s)
+        return Spent(usage.model_calls, usage.tokens + usage.assumed_tokens, usage.cost_usd, usage.worked_s)
 
 
 def state_of(state: RunState, reason: str) -> CellState:

@@ -74,6 +74,7 @@ class _Step:
     result: StepResult
     ended: ev.StepFinished | None = None
     ended_at: float | None = None
+    cut_off_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -154,9 +155,14 @@ class RunFold:
         """
         event = entry.event
         self.seq, self._last_at = entry.seq, max(self._last_at or 0.0, entry.time)
+        known_s, at_work, cut_off_s = self.record.usage.in_step_s, self.record.cut_off.step, 0.0
         try:
-            self.record.apply(event)
+            number, cut_off_s = self.record.take(entry)
         finally:
+            if cut_off_s and (step := self._steps.get(number)):
+                step.cut_off_s += cut_off_s
+            if self.record.usage.in_step_s != known_s:
+                self._changed_steps.update(dict.fromkeys((at_work, self.record.cut_off.step)))
             yield from self._take(entry)
             self._call_outcomes.take(event)
             for span in self._waiting.apply(entry):
@@ -204,7 +210,8 @@ class RunFold:
                 if event.state is RunState.RUNNING:
                     self._runs_on(at)
             case ev.RunEnded():
-                self._state_reason, self._ended_at = event.reason, max(self._ended_at or 0.0, at)
+                reason = self.record.ended.reason if self.record.ended else event.reason
+                self._state_reason, self._ended_at = reason, max(self._ended_at or 0.0, at)
                 self._changed_steps.update(dict.fromkeys(self.record.open_steps))
             case ev.ApprovalAsked():
                 self._asked_at = at
@@ -336,7 +343,8 @@ class RunFold:
             self._changed_steps.update(dict.fromkeys(self._steps))  # what was in flight may be so no longer
             result = before.result if before else StepResult(self._number(event.candidate_id))
             first = (before.first_seq, before.first_time) if before else (entry.seq, entry.time)
-            self._steps[event.step] = _Step(event, entry.seq, entry.time, *first, result)
+            cut_off_s = before.cut_off_s if before else 0.0
+            self._steps[event.step] = _Step(event, entry.seq, entry.time, *first, result, cut_off_s=cut_off_s)
             self._changed_steps[event.step] = None
             self._deepest = max(event.depth, self._deepest or 0)
         elif isinstance(event, ev.StepFinished) and (step := self._steps.get(event.step)):
@@ -424,10 +432,11 @@ class RunFold:
         self._settle()
 
     def _progress_row(self) -> Row:
-        outcomes = self._outcomes()
+        outcomes, cut_off = self._outcomes(), self.record.cut_off
         return {
             "run_id": self._run_id, "last_seq": self.seq, "last_event_at": self._last_at, "depth": self._deepest,
-            "engine_s": self.record.usage.engine_s, "device_s": self.record.usage.device_s,
+            "engine_s": self.record.usage.worked_s,
+            "counted_until": None if cut_off.since is None else cut_off.until, "device_s": self.record.usage.device_s,
             "finished_steps": self.record.steps_finished, "idle_since": self._waiting.idle_since,
             "open_spans": [codec.dumps(span) for span in self._waiting.open_spans],
             "call_outcomes": [codec.dumps(row) for row in outcomes],
@@ -467,6 +476,7 @@ class RunFold:
         is_in_flight = step.started.step in self.record.open_steps and self.record.ended is None
         is_again = is_in_flight and self._running_at is not None
         outcome = step.ended.outcome if step.ended else None if is_in_flight else "interrupted"
+        cut_off = self.record.cut_off
         return fields_of(step.started) | {
             "run_id": self._run_id,
             "seq": step.seq,
@@ -475,6 +485,7 @@ class RunFold:
             "started_at": max(step.time, self._running_at or 0.0) if is_again else step.time,
             "ended_at": step.ended_at,
             "seconds": step.ended.seconds if step.ended else None,
+            "cut_off_s": step.cut_off_s + (cut_off.known_s if cut_off.step == step.started.step else 0.0),
             "ended_as": step.ended.kind if step.ended else None,
             "outcome": outcome,
             "is_in_flight": is_in_flight,

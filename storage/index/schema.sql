@@ -7,7 +7,7 @@
 -- offsets make reading exact. Mappings and records are JSON text.
 --
 -- The file's name carries the hash of this text, so a change here starts a new index, refilled from the journals: raise the
--- version when fold.py writes something else into the same columns. Version 7.
+-- version when fold.py writes something else into the same columns. Version 8.
 
 -- One row per run: its settings, and what the record says of it as a whole. state: a RunState. depths to stagnation_depths:
 -- the limits in force, asked_depths that of the start. hardware_limit (with what was measured before a kernel raised it, and the least share of its operations that a correct kernel executed), steering, question and approval are records,
@@ -27,11 +27,11 @@ CREATE TABLE runs (
     cost_usd DOUBLE, warned VARCHAR[], warned_seq BIGINT, settled_seq BIGINT
 );
 
--- What changes with almost every event of a run, so that the rest can be remembered. engine_s: the time that engines worked,
--- in finished steps. open_spans: each a Span, of what goes on; idle_since: since when nothing but the model has the work.
+-- What changes with almost every event of a run, so that the rest can be remembered. engine_s: the time that engines worked
+-- on steps, as far as it is known; of the step in flight until counted_until. open_spans: each a Span, of what goes on; idle_since: since when nothing but the model has the work.
 -- call_outcomes: each an OutcomeRow (storage.run.call_outcomes).
 CREATE TABLE progress (
-    run_id VARCHAR, last_seq BIGINT, last_event_at DOUBLE, depth BIGINT, engine_s DOUBLE, device_s DOUBLE,
+    run_id VARCHAR, last_seq BIGINT, last_event_at DOUBLE, depth BIGINT, engine_s DOUBLE, counted_until DOUBLE, device_s DOUBLE,
     finished_steps BIGINT, idle_since DOUBLE, open_spans VARCHAR[], call_outcomes VARCHAR[]
 );
 
@@ -66,11 +66,12 @@ CREATE TABLE kernels (
     looks BIGINT, broken BIGINT, profiled_seq BIGINT, profiled_ms DOUBLE, disturbed VARCHAR, measured_ms DOUBLE
 );
 
--- One row per step, as it was begun last. seconds and ended_as (its kind) are NULL until it finishes. is_try: a try without a
+-- One row per step, as it was begun last. seconds and ended_as (its kind) are NULL until it finishes; cut_off_s: what is
+-- known beside them to have gone into it, since it was cut off or is in flight. is_try: a try without a
 -- kernel. result: a StepResult.
 CREATE TABLE steps (
     run_id VARCHAR, seq BIGINT, first_seq BIGINT, first_time DOUBLE, step BIGINT, kind VARCHAR, depth BIGINT,
-    candidate_id VARCHAR, started_at DOUBLE, ended_at DOUBLE, seconds DOUBLE, ended_as VARCHAR, outcome VARCHAR,
+    candidate_id VARCHAR, started_at DOUBLE, ended_at DOUBLE, seconds DOUBLE, cut_off_s DOUBLE, ended_as VARCHAR, outcome VARCHAR,
     is_in_flight BOOLEAN, is_try BOOLEAN, made_id VARCHAR, result VARCHAR
 );
 

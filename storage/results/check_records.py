@@ -61,6 +61,10 @@ LOOKED_AT = (CheckOutcome.FLAGGED, CheckOutcome.BROKEN)
 INTENT_KEPT, SOFT_VERIFICATION = "intent kept", "soft verification"
 DEVICE_TIME = "device time"
 """Where it held, what could be hidden after a call is no question (`flags`)."""
+RE_MEASURED = "re-measured"
+"""A speed-up above what is usual, or beyond the hardware limit, was timed once more."""
+SPOILING = ("noise", "machine")
+"""The checks by which a timing itself says that it was spoilt."""
 
 
 class StandingChecks:

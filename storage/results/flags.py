@@ -3,10 +3,19 @@ name, not how one is made."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from storage.results.check_records import DEVICE_TIME, INTENT_KEPT, SOFT_VERIFICATION, CheckOutcome, CheckRecord
+from storage.results.check_records import (
+    DEVICE_TIME,
+    INTENT_KEPT,
+    RE_MEASURED,
+    SOFT_VERIFICATION,
+    SPOILING,
+    CheckOutcome,
+    CheckRecord,
+)
 
 NOTHING_LATER = "nothing finishes later"
 LOOK, NOTE = "look at this", "note"
@@ -31,7 +40,7 @@ LOOKS: Mapping[str, str] = {
     NOTHING_LATER: "The gain is so short that work left running after the call could explain it: time it at larger "
     "sizes, where such work would be seen.",
     DEVICE_TIME: "A call takes longer or shorter than its kernels explain: look in forward for work on the host.",
-    "re-measured": "The speed-up is beyond what is usual or possible: find in the source what work is no longer done.",
+    RE_MEASURED: "The speed-up is beyond what is usual or possible: find in the source what work is no longer done.",
     "precision kept": "The source names narrower types: make sure that they hold only parts of a value that is summed "
     "exactly.",
     "fresh inputs": "Every timed call had the same contents: look for results that are kept from one call to the next.",
@@ -74,6 +83,43 @@ def _flag(check: str, is_explained: bool) -> Flag:
     if check == NOTHING_LATER and is_explained:
         return Flag(check, False, "The device's own records explain the call's time: nothing is hidden after it.")
     return Flag(check, True, LOOKS.get(check, OTHERWISE))
+
+
+_TWICE = re.compile(
+    r"because (?P<reason>.*?): first (?P<first>\S+) \(.*?\) at \S+ ms, then (?P<second>\S+) \(.*?\) at \S+ ms; "
+    r"(?P<end>.*)",
+    re.DOTALL,
+)
+_BUT = "confirmed, but "
+
+
+def decided(check_records: Sequence[CheckRecord]) -> str:
+    """Of a speed-up above what is usual, or beyond the hardware limit, in two sentences why the kernel was timed once
+    more, and which of the two timings' tests made it confirmed or one to look at; empty for any other."""
+    record = next((row for row in check_records if row.check == RE_MEASURED), None)
+    twice = _TWICE.fullmatch(record.detail) if record else None
+    if record is None or twice is None:
+        return ""
+    figures = f"{twice['reason']}, so the kernel was timed again in fresh processes: {twice['first']}, then "
+    said = re.sub(r"(\d)x\b", r"\1×", f"{figures}{twice['second']}")
+    said = f"{said[:1].upper()}{said[1:]}. "
+    if record.standing is CheckOutcome.HELD:
+        return f"{said}The two agree and neither was spoilt by noise or a busy machine: confirmed."
+    if not twice["end"].startswith("confirmed"):
+        return f"{said}Their intervals do not meet, so it is to look at; the lower one is kept."
+    return f"{said}The two agree, but {_but(twice['end'], check_records)}; so it is to look at."
+
+
+def _but(end: str, check_records: Sequence[CheckRecord]) -> str:
+    """What keeps a confirmed timing from being believed. Older engines did not write which of the two was spoilt: where
+    it is not the one that is kept, it was the other."""
+    if end.startswith(_BUT):
+        why = end.removeprefix(_BUT)
+        return f"it is {why}" if why.startswith("faster") else why
+    own = next((row for row in check_records if row.check in SPOILING and row.standing is CheckOutcome.FLAGGED), None)
+    if own is not None:
+        return f"in the one kept the check “{own.check}” was flagged: {own.detail}"
+    return "in the other one, which is not kept, noise or a busy machine was flagged"
 
 
 WORDS: Mapping[CheckOutcome, str] = {

@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass
 
 KEY = "operators"
 KERNELS = "kernels"
-OWN, COMPUTES = "own", "computes"
+OWN, COPY, COMPUTES = "own", "copy", "computes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,14 @@ def kernels_of(evidence: Mapping[str, str]) -> list[ObservedKernel] | None:
         return [ObservedKernel(*row) for row in json.loads(evidence[KERNELS])]
     except (KeyError, ValueError, TypeError):
         return None
+
+
+def launched(evidence: Mapping[str, str]) -> float | None:
+    """How many kernels a call launches, copies left out; None where nobody looked, or not all kinds were kept."""
+    kernels = kernels_of(evidence)
+    if not kernels or sum(kernel.share for kernel in kernels) < 0.999:
+        return None
+    return sum(kernel.launches for kernel in kernels if kernel.origin != COPY)
 
 
 def own_share(evidence: Mapping[str, str]) -> float | None:

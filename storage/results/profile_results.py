@@ -85,6 +85,11 @@ class ProfileResult:
         return self.evidence.get(DISTURBED, "")
 
     @property
+    def is_cut(self) -> bool:
+        """Whether it holds only the first launches of the call: then the sums of two are of different parts of it."""
+        return LAUNCHES in self.evidence
+
+    @property
     def whole(self) -> dict[str, float]:
         """Values of the whole call by name."""
         return {metric.name: metric.value for metric in self.metrics if metric.launch < 0 and not metric.kernel}
@@ -99,7 +104,7 @@ def executed_share(profile: ProfileResult, min_flop: int) -> float | None:
     """
     whole = profile.whole
     kinds = counters.operations(whole)
-    if not kinds or not min_flop or LAUNCHES in profile.evidence:
+    if not kinds or not min_flop or profile.is_cut:
         return None
     share = sum(kinds.values()) / min_flop
     unseen = _unseen(whole, profile.ceilings, kinds)

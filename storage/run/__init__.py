@@ -7,6 +7,7 @@ record.py                            the fold of the journal: kernels, steps, ca
 lanes.py, owners.py                  the same as each of several step indexes at work sees it; whose an event is
 tuning.py                            a sweep over a kernel's numbers, folded
 call_outcomes.py                     what the calls came to, folded
+cut_off.py                           work in steps that were cut off, folded
 waiting.py                           who waited for what: spans of a run's time, folded
 steering/                            what people may ask of a run, say with it and have set
 folder.py, liveness.py, blobs.py, labels.py, remeasurements.py, trash.py   the other files of a run

@@ -26,19 +26,22 @@ from storage.results.hardware_limit import HardwareLimit
 from storage.results.profile_results import ProfileResult, executed_share
 from storage.results.vocabulary import KernelClass, Verdict
 from storage.run import events as ev
+from storage.run.cut_off import EVALUATED, CutOff
 from storage.run.journal import Entry
 from storage.run.owners import in_turn
-from storage.run.settings import EVALUATIONS, Budget, Origin, RunSettings, RunState, StepKind, of_suite
+from storage.run.settings import EVALUATIONS, Budget, DepthOutcome, Origin, RunSettings, RunState, StepKind, of_suite
 from storage.run.steering.command_arguments import BEGIN, MANUAL, TUNE, AskFirst, Hand, ModelChoice, Retry, is_call
 from storage.run.steering.human_state import HumanState
 from storage.run.steering.steering_state import SteeringState
 from storage.run.steering.verbs import Command, CommandKind
 from storage.run.tuning import Sweep
 
+# A trajectory has several step indexes.
+_ALL_DONE = re.compile(
+    r"all (?P<count>\d+) (?!trajectories)(?P<word>\w+)s are done|(?:its one|the) (?!trajectory)\w+ is done"
+)
 WRITTEN = (Origin.SYNTHESIS, Origin.REPAIR, Origin.OPTIMISATION)
 """What a model writes."""
-EVALUATED = (ev.Compiled, ev.Checked, ev.Timed, ev.Profiled, ev.VariantCompiled, ev.VariantChecked, ev.VariantTimed,
-             ev.BaselineMeasured, ev.DeploymentSeen)  # fmt: skip
 STAGES: Mapping[type, str] = {ev.Compiled: "compile", ev.Checked: "check", ev.Timed: "time", ev.Profiled: "profile"}
 
 
@@ -56,6 +59,9 @@ class Usage:
     assumed_tokens: int = 0
     cost_usd: float | None = 0.0
     engine_s: float = 0.0
+    """In steps that ended, and in others until they were cut off."""
+    in_step_s: float = 0.0
+    """What is known so far to have gone into the steps in flight; their end tells it better."""
     device_s: float = 0.0
     """How long its evaluations have held the device, also those of baselines, a sweep's variants, and deployment."""
 
@@ -76,6 +82,17 @@ class Usage:
         self.assumed_tokens += event.assumed_tokens if isinstance(event, ev.ModelCalled) else 0
         is_cost_known = self.cost_usd is not None and event.cost_usd is not None
         self.cost_usd = (self.cost_usd or 0.0) + (event.cost_usd or 0.0) if is_cost_known else None
+
+    def follow(self, cut_off: CutOff, entry: Entry) -> tuple[int, float]:
+        """Add the time of work that the next line of a journal shows to be cut off; see `CutOff.take`."""
+        step, seconds = cut_off.take(entry.event, entry.time)
+        self.engine_s, self.in_step_s = self.engine_s + seconds, cut_off.known_s
+        return step, seconds
+
+    @property
+    def worked_s(self) -> float:
+        """For how long engines have worked on steps, as far as it is known."""
+        return self.engine_s + self.in_step_s
 
     @property
     def counted_tokens(self) -> int | None:
@@ -189,6 +206,8 @@ class Record:
     """All kernels by id, in the order in which they were made."""
     concluded: list[ev.DepthFinished] = field(default_factory=list)
     """How each step index ended."""
+    without_kernel: list[int] = field(default_factory=list)
+    """The step indexes that ended without having made a kernel."""
     best_id: str | None = None
     """The fastest correct kernel of the whole run, whether or not it was accepted; of equals the first."""
     redo: Redo | None = None
@@ -199,6 +218,7 @@ class Record:
     """Whether the model has seen a profile in the current step index."""
     steering: SteeringState = field(default_factory=SteeringState)
     usage: Usage = field(default_factory=Usage)
+    cut_off: CutOff = field(default_factory=CutOff)
     limit: HardwareLimit | None = None
     baselines: dict[str, ev.BaselineMeasured] = field(default_factory=dict)
     deployments: dict[str, Deployment] = field(default_factory=dict)
@@ -266,7 +286,13 @@ class Record:
     def of(cls, settings: RunSettings, entries: list[Entry]) -> Record:
         """Fold a whole journal."""
         record = cls.at_start(settings)
-        for event in in_turn([entry.event for entry in entries]) if settings.width > 1 else (e.event for e in entries):
+        if settings.width == 1:
+            for entry in entries:
+                record.take(entry)
+            return record
+        for entry in entries:
+            record.usage.follow(record.cut_off, entry)  # the time of work goes by when things came
+        for event in in_turn([entry.event for entry in entries]):
             record.apply(event)
         return record
 
@@ -339,8 +365,15 @@ class Record:
         named = re.fullmatch(r"c([0-9]{1,18})", candidate_id)
         return int(named[1]) if named else list(self.candidates).index(candidate_id) + 1
 
+    def take(self, entry: Entry) -> tuple[int, float]:
+        """Take the next line of the journal; returns which step it shows to have been cut off, and after how many
+        seconds of work (0: none)."""
+        cut = self.usage.follow(self.cut_off, entry)
+        self.apply(entry.event)
+        return cut
+
     def apply(self, event: ev.Event) -> None:
-        """Take one event into account."""
+        """Take one event into account, but for the time of work that was cut off."""
         if not self.is_thin:
             self.events.append(event)
         self.human.apply(event)
@@ -357,7 +390,7 @@ class Record:
             case ev.StateChanged(state=state):
                 self.state = state
             case ev.RunEnded(state=state):
-                self.state, self.ended = state, event
+                self.state, self.ended = state, replace(event, reason=self.told(event.reason))
             case ev.LimitMeasured(limit=limit):
                 self.limit = limit.after(self.limit).of_source(self.settings.task_source)
                 self._weigh_limit()
@@ -384,9 +417,23 @@ class Record:
             case ev.DepthFinished():
                 if not self.is_thin:
                     self.concluded.append(event)
+                if event.outcome is DepthOutcome.GIVEN_UP and event.candidate_id is None:
+                    self.without_kernel.append(event.depth)
                 self.is_profile_shown = False
             case _:
                 self._learn(event)
+
+    def told(self, reason: str) -> str:
+        """Why the run ends, in a method's words: of a run that has done all that was asked for also what of that made
+        no kernel. What is told so already stays as it is."""
+        done = _ALL_DONE.fullmatch(reason)
+        if done is None or not self.without_kernel:
+            return reason
+        if not done["count"]:
+            return f"{reason}; it made no kernel"
+        several = len(self.without_kernel)
+        which = f"{several} of them" if several > 1 else f"{done['word']} {self.without_kernel[0]}"
+        return f"{done['count']} {done['word']}s are done; {which} made no kernel"
 
     def _learn(self, event: ev.Event) -> None:
         match event:

@@ -49,7 +49,7 @@ def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
         record.limit.known_ms if record.limit else None,
         record.baseline.name if record.baseline else "", second.speedup if second else None,
         best_kernel(best, checks_of(record.events, best)) if best else None,
-        tuple(_timed(record)), tuple(_tries(record)), usage.model_calls, usage.engine_s, usage.counted_tokens,
+        tuple(_timed(record)), tuple(_tries(record)), usage.model_calls, usage.worked_s, usage.counted_tokens,
         usage.cost_usd,
         record.limit.bound_by if record.limit else "",
         bound_of(best),

@@ -28,7 +28,7 @@ class TimedKernel:
     """A correct and timed kernel of a run, and what had been spent when it was first timed.
 
     `step` is its step of the search, which CuTeGen calls depth.
-    `engine_s` is the engine's time in finished steps, `device_s` that for which evaluations held the device. Tokens and
+    `engine_s` is the engine's time in steps, `device_s` that for which evaluations held the device. Tokens and
     dollars are None once any of them is unknown.
     """
 

@@ -30,7 +30,7 @@ from storage.results.evaluation_results import CheckResult, CompileResult, Kerne
 from storage.results.hardware_limit import CalledOperator, DeviceFacts, HardwareLimit, LaidOut
 from storage.results.observed import ObservedKernel, ObservedOperator
 from storage.results.policy import PRECISIONS, Draws, Policy, SpecialValues, StateDict, Strides, Weights
-from storage.results.profile_results import Metric, ProfileResult
+from storage.results.profile_results import LAUNCHES, Metric, ProfileResult
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.journal import decode
@@ -428,6 +428,9 @@ def test_headroom_has_the_baselines_the_compilers_figures_and_the_launches(tmp_p
         in told
     )
     assert "Launches in one call: 3." in told
+    only_first = ProfileResult("h", metrics, "latency", "", evidence={LAUNCHES: "only the first 3 were profiled"})
+    cut = replace(context.candidate(name), profiled=only_first)
+    assert "Launches in one call" not in briefing.headroom(context.record, cut)
     timed = context.candidate(name).timed
     assert timed is not None
     for standing, is_told in ((CheckOutcome.HELD, True), (CheckOutcome.ABSENT, False)):

@@ -13,6 +13,8 @@ _ORDER = "figures of two kernels with one name stand as the profiler told them, 
 _LOOKS = "what could change the verdict is counted, no longer what a busy machine leaves"
 _LYING = "a limit tells which weights lie in another order than the usual one"
 _SIZES = "a run that is offered for comparison has its sizes"
+_ALL_DONE = "a run that has done all its depths says which of them made no kernel"
+_CUT_OFF = "work in a step that was cut off counts"
 _OF_ALL = {
     "limit_speedup": _LIMIT, "standing_counts": _LOOKS, "feed": _TIMES, "steps": _TIMES, "patch_rates": _PATCHES,
     "limit": _LYING, "comparable_runs": _SIZES,
@@ -20,6 +22,9 @@ _OF_ALL = {
 INTENDED: Mapping[tuple[str, str], str] = {
     **{(name, query): why for name in NAMES for query, why in _OF_ALL.items()},
     **dict.fromkeys((("replayed", "run"), ("replayed", "overview")), "a replay is called after the run it plays back"),
+    **{(name, query): _ALL_DONE for name in ("given_up", "other_models") for query in ("run", "overview")},
+    ("over_budget", "reached"): _CUT_OFF,
+    ("over_budget", "timed_kernels"): _CUT_OFF,
     ("demo", "metrics"): _ORDER,
     ("demo", "metric_changes"): _ORDER,
     (

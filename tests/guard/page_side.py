@@ -45,7 +45,10 @@ NEW = (
     (queries.CandidateRow, "second_parent_number"),
     (queries.DepthRow, "reward"),
     (queries.RunRow, "language"),
-    *((queries.RunRow, name) for name in ("strategy", "label", "tags", "note", "is_archived", "is_example")),
+    *(
+        (queries.RunRow, name)
+        for name in ("strategy", "label", "tags", "note", "is_archived", "is_example", "best_looks")
+    ),
     *((queries.Choices, name) for name in ("strategies", "tags", "archived")),
     (queries.RunChoice, "language"),
     (queries.RunChoice, "device"),
@@ -103,12 +106,27 @@ def _conditions(db: Database, run_id: str) -> list[list[Any]]:
     """With the last finished step index, which Compare told of its own and now takes from the run."""
     with db.reader() as cursor:
         last = (cursor.execute("SELECT max(depth) FROM depths WHERE run_id = ?", [run_id]).fetchone() or [None])[0]
-    rows = [values(row) for row in queries.conditions(db, [run_id])]
+    rows = [values(replace(row, engine_s=_ended_s(db, run_id))) for row in queries.conditions(db, [run_id])]
     return [[*row[:EXPOSED_AT], last, *row[EXPOSED_AT:]] for row in rows]
 
 
+def _ended_s(db: Database, run_id: str) -> float:
+    """The engine time in steps that ended, which was all that was counted. `test_waiting.py` has the rest."""
+    return sum((entry.event.seconds or 0.0 for entry in fetch.events(db, run_id, ev.StepFinished)), 0.0)
+
+
+def _run(db: Database, run_id: str) -> queries.RunRow | None:
+    row = queries.run(db, run_id)
+    return row and replace(row, engine_s=_ended_s(db, run_id))
+
+
+def _allowance(db: Database, run_id: str) -> queries.AllowanceRow | None:
+    row = queries.allowance(db, run_id)
+    return row and replace(row, spent_s=_ended_s(db, run_id))
+
+
 OF_A_RUN: Mapping[str, Ask] = {
-    "allowance": queries.allowance,
+    "allowance": _allowance,
     "asked_depths": lambda db, run: _started_with(db, run, "asked_depths"),
     "asked_exposure": lambda db, run: _started_with(db, run, "expose_from_depth"),
     "attempts": queries.attempts,
@@ -140,7 +158,7 @@ OF_A_RUN: Mapping[str, Ask] = {
     "problems": queries.problems,
     "rises": queries.rises,
     "roll_backs": queries.roll_backs,
-    "run": queries.run,
+    "run": _run,
     "spending": queries.spending,
     "standing_counts": queries.outcome_counts,
     "states": _states,
@@ -160,7 +178,7 @@ OF_ALL_RUNS: Mapping[str, Callable[[Database], Any]] = {
     "comparable_runs": queries.comparable_runs,
     "count_runs": queries.count_runs,
     "listing": queries.listing,
-    "overview": queries.overview,
+    "overview": lambda db: [replace(row, engine_s=_ended_s(db, row.run_id)) for row in queries.overview(db)],
     "patch_rates": queries.patch_rates,
     "state_counts": queries.state_counts,
     "totals": queries.totals,

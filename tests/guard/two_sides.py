@@ -63,7 +63,7 @@ SIDES: dict[str, Side] = {
     "spent": (
         lambda db, run: [(row := _of_run(db, run)).model_calls, row.tokens, row.cost_usd, round(row.engine_s, 6)],
         lambda record: [
-            record.usage.model_calls, record.usage.tokens, record.usage.cost_usd, round(record.usage.engine_s, 6)
+            record.usage.model_calls, record.usage.tokens, record.usage.cost_usd, round(record.usage.worked_s, 6)
         ],
     ),
     "counts": (

@@ -18,8 +18,9 @@ from storage.index import queries
 from storage.index.queries import MetricChangeRow, MetricRow
 from storage.results import counters
 from storage.results.hardware_limit import CalledOperator, HardwareLimit
+from storage.results.observed import COPY, KERNELS, OWN, ObservedKernel, to_text
 from storage.results.policy import arithmetic_of
-from storage.results.profile_results import DISTURBED, Metric, ProfileResult, SourceLine
+from storage.results.profile_results import DISTURBED, LAUNCHES, Metric, ProfileResult, SourceLine
 from tests import sample_profiles, samples
 from tests.engine.evaluator.profiling.sessions import H200, LIMIT
 from tests.pages import profiled
@@ -352,6 +353,41 @@ def test_every_place_tells_the_same_of_a_profile_that_is_compared_with_none(
     assert ("do not compare its figures" in kernel) is is_disturbed
     is_offered = any(box.label == "Beside the profile of" for box in app.selectbox)
     assert is_offered is not is_disturbed
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_profile_of_the_first_launches_alone_is_compared_with_none(
+    home: Path, open_page: Open, tmp_path: Path, is_own: bool
+) -> None:
+    folder, names = profiled.write_run(home / "runs", "r1", profiled.counted(tmp_path), depths=6)
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    name, cut = names[1], names[1 if is_own else 0]
+    for line in lines:
+        result = line["event"].get("result") if line["event"].get("candidate_id") == cut else None
+        if line["kind"] == "Profiled" and result:
+            result["evidence"][LAUNCHES] = "only the first 2 were profiled"
+        elif line["kind"] == "Checked" and result:
+            rows = [ObservedKernel("mine", OWN, "", 710.6, 9.0, 0.9), ObservedKernel("Memset", COPY, "", 3.0, 1.0, 0.1)]
+            result["evidence"][KERNELS] = to_text(rows)
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    app = open_page("candidate", run="r1", candidate=name)
+    app.session_state["tab"] = "Profile"
+    assert not app.run().exception
+    kernel = words(app).replace("\\", "")
+    db = index.current()
+    assert queries.profiled_ancestor(db, "r1", name) == names[0]
+    assert all(change.previous is None for change in queries.metric_changes(db, "r1", name))
+    whose = "" if is_own else f" of kernel {int(cut[1:])}"
+    rest = "its profile is compared with no other" if is_own else "the two profiles are not compared"
+    alone = f"Only the first 2 of 711 launches{whose} were profiled, so {rest}"
+    assert kernel.count(alone) == 2, "in the paragraph that opens the page, and on the tab"
+    beside_curve = words(open_page("run", run="r1", candidate=name)).replace("\\", "")
+    assert alone in beside_curve
+    for said in (kernel, beside_curve):
+        assert not any(other in said for other in ("better", "Since kernel", "Marker: kernel"))
+    assert ("No roofline. Only the first 2 of 711 launches were profiled" in kernel) is is_own
+    assert any(box.label == "Beside the profile of" for box in app.selectbox) is not is_own
+    assert (f"Profile of kernel {int(name[1:])}: {alone}" in report_run.run_report(db, "r1")) is True
 
 
 def test_what_got_worse_is_never_left_out() -> None:

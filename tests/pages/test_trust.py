@@ -12,13 +12,15 @@ import pytest
 from pages.parts import index, wording
 from pages.parts.kernel import kernel_header, trust_charts, trust_tab
 from pages.parts.kernel.trust_charts import Measured
+from pages.parts.overview import runs_table
 from pages.parts.report.report_run import run_report
 from pages.parts.run import key_figures
 from pages.parts.status import alternatives, outcome, settings_list
 from pages.parts.widgets import table
+from storage import codec
 from storage.index import queries
 from storage.results import observed
-from storage.results.check_records import CheckOutcome, Group, StagedCheck
+from storage.results.check_records import CheckOutcome, CheckRecord, Group, StagedCheck
 from storage.results.flags import counted, flags, in_words
 from storage.results.observed import ObservedKernel, ObservedOperator
 from storage.results.vocabulary import Verdict
@@ -381,6 +383,11 @@ def test_a_best_kernel_that_is_to_be_looked_at_says_so_beside_its_speedup_and_tr
     assert advice == f"{looks[0].check}: {looks[0].advice}"
     shown = key_figures._best(run, RunState.FINISHED)
     assert shown["flag"] == "⚑ 1 to look at"
+    assert run.best_looks == 1
+    in_row, without = (str(runs_table._best(replace(run, best_looks=looks))) for looks in (run.best_looks, 0))
+    assert "⚑" in in_row
+    assert "To look at: 1 finding of the best kernel could change its verdict." in in_row
+    assert "⚑" not in without
     assert shown["title"].endswith(advice)
     sent = everything(app)
     assert sent.count(f"could change the verdict: open Trust. {advice}") == 1, "in the Result box"
@@ -390,3 +397,28 @@ def test_a_best_kernel_that_is_to_be_looked_at_says_so_beside_its_speedup_and_tr
         a.candidate_id for a in index.attempts("r1") if not outcome.to_look_at(index.current(), "r1", a.candidate_id)[0]
     )
     assert told not in words(open_page("candidate", run="r1", candidate=calm, tab="Trust")).replace("\\", "")
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_a_great_speed_up_says_on_its_run_and_its_kernel_which_test_decided(
+    home: Path, open_page: Open, is_confirmed: bool
+) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=2)
+    both = "first 13.7x (13.7 to 13.7) at 0.03 ms, then 13.8x (13.7 to 13.8) at 0.03 ms"
+    again = CheckRecord(
+        Group.TIMING, "re-measured", CheckOutcome.HELD if is_confirmed else CheckOutcome.FLAGGED,
+        f"because 13.7x is above 10x: {both}; confirmed",
+    )  # fmt: skip
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "Timed":
+            line["event"]["result"]["proofs"] = [codec.to_plain(again)]
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    on_run = words(open_page("run", run="r1")).replace("\\", "")
+    run = queries.run(index.current(), "r1")
+    assert run is not None
+    on_kernel = words(open_page("candidate", run="r1", candidate=run.best_candidate_id or "")).replace("\\", "")
+    opening = "13.7× is above 10×, so the kernel was timed again in fresh processes: 13.7×, then 13.8×. The two agree"
+    for said in (on_run, on_kernel):
+        assert opening in said
+        assert ("agree and neither was spoilt by noise or a busy machine: confirmed." in said) is is_confirmed

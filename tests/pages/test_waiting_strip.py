@@ -31,7 +31,10 @@ from tests import samples
 from tests.pages.conftest import Open, everything, protos, words
 
 EXAMPLE = "softmax-20261125-072455-5580"
-SAID = "The device worked 42 % of the time; for 39 % the compiler worked, for 12 % the model was writing"
+SAID = (
+    "that the run had an engine, the device worked 42 % of the time; for 39 % the compiler worked, for 12 % the model "
+    "was writing"
+)
 
 
 def lanes_of(app: AppTest) -> list[dict[str, object]]:
@@ -98,7 +101,7 @@ def test_calls_beside_each_other_are_counted_as_one_time() -> None:
 def test_a_run_that_told_no_device_time_says_so_and_shades_nothing(home: Path, open_page: Open) -> None:
     samples.write_run(home / "runs", "r1", depths=4)
     app = open_page("run", run="r1")
-    assert "How long the device worked was not noted; " in words(app).replace("\\", "")
+    assert "how long the device worked was not noted; " in words(app).replace("\\", "")
     assert "Device" not in [lane["name"] for lane in lanes_of(app)]
 
 

@@ -36,6 +36,7 @@ KERNEL = "c15007"
 GIVEN: dict[str, list[Any]] = {
     "run_id": [LONG],
     "candidate_id": [KERNEL, "c001"],
+    "candidate_ids": [[KERNEL, "c001"]],
     "selected_id": [KERNEL],
     "run_ids": [[LONG, *(f"{large_index.OTHER}-{n % 2}-{n}" for n in range(1, 50))]],
     "kernel_filter": [KernelFilter(), KernelFilter(text="tile")],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -11,7 +10,7 @@ import pytest
 
 from engine import examples
 from engine.examples import Example
-from storage.index import chunks, database
+from storage.index import chunks, database, queries
 from storage.index.database import Database
 from storage.index.fold import RunFold
 from storage.index.queries import call_outcomes, fetch, waiting
@@ -24,6 +23,7 @@ from storage.run.journal import Entry
 from storage.run.models import CallFailure
 from storage.run.record import Record, Usage
 from storage.run.settings import LEFT, RunSettings, RunState
+from storage.run.steering.verbs import Command, CommandKind
 from storage.run.waiting import Lane, Span, Waiting, spans
 from tests import samples
 
@@ -141,25 +141,89 @@ def test_what_goes_on_is_known_and_since_when_nothing_but_the_model_works(told: 
 @pytest.mark.parametrize("example", examples.shipped_examples(), ids=lambda example: example.run_id)
 def test_spans_and_call_outcomes_of_the_examples_add_up_to_what_the_runs_have_spent(example: Example) -> None:
     entries = [journal.decode(line) for line in examples.example_files(example.run_id)["journal.jsonl"].splitlines()]
-    usage = Record.of(example.settings, entries).usage
-    found = spans(entries)
+    record = Record.of(example.settings, entries)
+    usage, found = record.usage, spans(entries)
     assert lengths(found).get(Lane.DEVICE, 0.0) == pytest.approx(usage.device_s, abs=0.01)
-    # What an engine did in a step before it was lost is no part of the time of the engine that finished the step.
-    began, by_engine = 0.0, dict[int, float]()
-    for entry in entries:
-        began = entry.time if isinstance(entry.event, ev.EngineStarted) else began
-        if isinstance(entry.event, ev.StepFinished):
-            by_engine[entry.event.step] = began
-    worked = sum(
-        span.ended - span.began
-        for span in found
-        if span.lane in WORK and span.ended > by_engine.get(span.step, math.inf) and span.outcome != "broken off"
-    )
-    assert worked == pytest.approx(usage.engine_s, rel=0.02, abs=0.5)
+    worked = sum(span.ended - span.began for span in found if span.lane in WORK and span.step)
+    assert worked == pytest.approx(usage.worked_s, rel=0.02, abs=0.5)
     assert sum(span.ended - span.began for span in found) == pytest.approx(entries[-1].time - entries[0].time, abs=2)
     with database.in_memory() as db:
         write(db, example.settings, entries)
         add_up(db, example.run_id, usage)
+        (run,) = queries.of_ids(db, [example.run_id])
+        assert record.ended is not None
+        assert run.state_reason == record.ended.reason
+
+
+BUILT = CompileResult(True, 3.0, timeline=Timeline(3.0, 2.0, {}))
+BASELINE = ev.BaselineMeasured("torch.compile", None, "none")
+
+
+def worked(told: Told, width: int = 1) -> tuple[float, float]:
+    """What is finished or cut off, and what is known of the step in flight; the index has the same by stages, event by
+    event and all at once."""
+    settings = replace(samples.sample_settings("r1", 0, 8), width=width)
+    usage = Record.of(settings, told.entries).usage
+    record = Record.at_start(settings)
+    for entry in told.entries:
+        record.take(entry)
+    assert record.usage == usage
+    with database.in_memory() as db, database.in_memory() as slowly:
+        write(db, settings, told.entries)
+        add_up(db, "r1", usage)
+        fold = RunFold(settings)
+        for entry in told.entries:
+            with slowly.transaction() as writer:
+                writer.add([chunks.storable_row(row) for row in fold.apply(entry)])
+                writer.put(fold.rows())
+        add_up(slowly, "r1", usage)
+    return usage.engine_s, usage.in_step_s
+
+
+def test_work_in_a_step_that_was_cut_off_counts_as_far_as_the_journal_tells(told: Told) -> None:
+    told.tell(0, ev.StepStarted(1, "time", 0, None))
+    told.tell(5, ev.Compiled(1, "c001", BUILT, None))
+    told.tell(40, BASELINE)
+    assert worked(told) == (0, 45), "the engine may be at it, or was killed"
+    told.tell(600, ev.EngineStarted(2, True))
+    assert worked(told) == (45, 0), "what it did after its last word is not known"
+    told.tell(0, ev.CommandAcknowledged(Command("1", CommandKind.STOP, "", "me", 0.0), 1))
+    told.tell(7, ev.RunEnded(RunState.STOPPED, "stopped by a person", None))
+    assert worked(told) == (45, 0), "this engine did nothing in the step"
+    told.tell(0, ev.EngineStarted(3, True))
+    told.tell(20, BASELINE)
+    told.tell(2, ev.RunEnded(RunState.STOPPED, "stopped by a person", None))
+    assert worked(told) == (67, 0), "it was at the step until it ended"
+    told.tell(60, ev.EngineStarted(4, True))
+    told.tell(30, BASELINE)
+    told.tell(1, ev.StepFinished(1, "time", 29.0, "passed"))
+    assert worked(told) == (96, 0), "its end counts since it was taken up last"
+
+
+def test_a_reply_that_a_pause_broke_off_counts_and_the_pause_does_not(told: Told) -> None:
+    told.tell(0, ev.StepStarted(1, "synthesise", 0, None))
+    told.tell(0, sent(1))
+    told.tell(8, dropped(1))
+    told.tell(0, ev.StateChanged(RunState.PAUSED, "paused by a person"))
+    assert worked(told) == (0, 8)
+    told.tell(300, ev.StateChanged(RunState.RUNNING, "resumed by a person"))
+    told.tell(0, sent(1))
+    told.tell(11, dropped(1))
+    assert worked(told) == (0, 19)
+    told.tell(0, ev.StepFinished(1, "synthesise", 11.0, "created"))
+    assert worked(told) == (19, 0)
+
+
+def test_of_several_steps_in_flight_time_counts_once(told: Told) -> None:
+    told.tell(0, ev.StepStarted(1, "time", 0, None))
+    told.tell(2, ev.StepStarted(2, "time", 1, None))
+    told.tell(8, ev.Compiled(1, "c001", BUILT, None))
+    told.tell(1, ev.StepFinished(2, "time", 11.0, "passed"))
+    assert worked(told, width=2) == (11, 0), "all since the first began"
+    told.tell(4, ev.Compiled(1, "c001", BUILT, None))
+    assert worked(told, width=2) == (11, 4)
+    told.tell(90, ev.EngineStarted(2, True))
+    assert worked(told, width=2) == (15, 0)
 
 
 def write(db: Database, settings: RunSettings, entries: list[Entry]) -> None:
@@ -171,6 +235,11 @@ def write(db: Database, settings: RunSettings, entries: list[Entry]) -> None:
 
 def add_up(db: Database, run_id: str, usage: Usage) -> None:
     """What the index says of calls and lanes is what the run has spent."""
+    assert sum(stage.seconds for stage in queries.time_by_stage(db, run_id)) == pytest.approx(usage.worked_s)
+    (run,) = queries.of_ids(db, [run_id])
+    allowed = queries.allowance(db, run_id)
+    assert allowed is not None
+    assert run.engine_s == allowed.spent_s == pytest.approx(usage.worked_s)
     rows = call_outcomes.call_outcomes(db, run_id)
     assert sum(row.calls for row in rows) == usage.model_calls
     assert sum(row.tokens for row in rows) == usage.tokens

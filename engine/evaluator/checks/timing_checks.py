@@ -17,7 +17,7 @@ from engine.evaluator.checks.candidate_failures import TimedCallFailed
 from engine.evaluator.checks.clock import Call, Clock, DeviceClock, Session
 from engine.evaluator.checks.processor_time import Reading
 from engine.evaluator.machine import quiet
-from storage.results.check_records import DEVICE_TIME, CheckOutcome, CheckRecord, Group
+from storage.results.check_records import DEVICE_TIME, RE_MEASURED, SPOILING, CheckOutcome, CheckRecord, Group
 from storage.results.evaluation_results import CheckResult, TimingResult
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.policy import Policy
@@ -366,7 +366,6 @@ class Recall:
         )
 
 
-CHECK = "re-measured"
 # Of the time that memory needs, the part that no call can do without. Caches hold inputs that were just written, and
 # outputs that are not yet in memory: as long as they are a large part of all bytes, a call may take less than half.
 IMPOSSIBLE, IMPOSSIBLE_IN_CACHE = 1 / 2, 1 / 3
@@ -428,9 +427,10 @@ def settled(
     if not _overlap(first, second):
         return with_check(lower, CheckOutcome.FLAGGED, f"{detail}; not confirmed, the lower one is kept")
     is_beyond = lower.latency_ms < bounds.limit.limit_ms
-    is_clean = not is_beyond and all(_is_calm(timed) for timed in (first, second))
-    detail += "; confirmed" + (f", but faster than the limit of {bounds.limit.limit_ms:.3g} ms" if is_beyond else "")
-    return with_check(lower, CheckOutcome.HELD if is_clean else CheckOutcome.FLAGGED, detail)
+    spoilt = _spoilt("first", first) or _spoilt("second", second)
+    but = f"faster than the limit of {bounds.limit.limit_ms:.3g} ms" if is_beyond else spoilt
+    detail += "; confirmed" + (f", but {but}" if but else "")
+    return with_check(lower, CheckOutcome.FLAGGED if but else CheckOutcome.HELD, detail)
 
 
 ALONE = "fresh processes"
@@ -484,7 +484,7 @@ def of_sessions(sessions: Sequence[TimingResult]) -> TimingResult:
 
 def with_check(timed: TimingResult, outcome: CheckOutcome, detail: str) -> TimingResult:
     """The same timing with what became of the question whether to repeat it."""
-    return _with(timed, CHECK, outcome, detail)
+    return _with(timed, RE_MEASURED, outcome, detail)
 
 
 def _with(timed: TimingResult, check: str, outcome: CheckOutcome, detail: str) -> TimingResult:
@@ -497,18 +497,19 @@ def _refused(timed: TimingResult, bounds: Bounds, detail: str) -> CheckResult:
         f"machine's memory takes to deliver the inputs and take the outputs ({bounds.limit.memory_ms:.3g} ms): "
         "the work cannot have been done in that time"
     )
-    check_record = CheckRecord(Group.TIMING, CHECK, CheckOutcome.BROKEN, detail)
+    check_record = CheckRecord(Group.TIMING, RE_MEASURED, CheckOutcome.BROKEN, detail)
     return CheckResult(
         Verdict.REFUSED, timed.seconds, message=message, trials=("timed calls",), proofs=(*timed.proofs, check_record)
     )
 
 
-def _is_calm(timed: TimingResult) -> bool:
-    """False when the timing itself says that the machine or the noise spoiled it."""
-    return not any(
-        check_record.check in ("noise", "machine") and check_record.standing is CheckOutcome.FLAGGED
+def _spoilt(which: str, timed: TimingResult) -> str:
+    """How the timing itself says that the machine or the noise spoiled it; empty where it does not."""
+    return next((
+        f"in the {which} timing the check “{check_record.check}” was flagged: {check_record.detail}"
         for check_record in timed.proofs
-    )
+        if check_record.check in SPOILING and check_record.standing is CheckOutcome.FLAGGED
+    ), "")  # fmt: skip
 
 
 def _overlap(first: TimingResult, second: TimingResult) -> bool:

@@ -371,9 +371,8 @@ def _built(candidate: Candidate) -> Iterator[str]:
         rest = len(kernels) - SHOWN_KERNELS
         more = f"; and {rest} more" if rest > 0 else ""
         yield f"The compiler's figures: {'; '.join(map(_resources, kernels[:SHOWN_KERNELS]))}{more}."
-    launches = (
-        {metric.launch for metric in candidate.profiled.metrics if metric.launch >= 0} if candidate.profiled else ()
-    )
+    profiled = candidate.profiled if candidate.profiled and not candidate.profiled.is_cut else None
+    launches = {metric.launch for metric in profiled.metrics if metric.launch >= 0} if profiled else ()
     check_records = candidate.trusted.proofs if candidate.trusted else ()
     recorded = next(
         (

@@ -25,7 +25,7 @@ COLUMNS = [
     table.Column("correct", "Correct", "right", "correct kernels of those judged"),
     table.Column("tokens", "Tokens", "right", "input and output; unknown where the endpoint did not report them"),
     table.Column("cost", "Cost", "right", "of the model calls; unknown where a price is missing"),
-    table.Column("time", "Engine time", "right", "in finished steps, pauses excluded"),
+    table.Column("time", "Engine time", "right", "in steps, also those that were cut off; pauses excluded"),
     table.Column(
         "exposed", "Profiles shown", "nowrap", "first step of the search in which the model was shown a profile"
     ),

@@ -171,6 +171,8 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
         evaluation, candidate.noise, what, outcome.by_itself(db, run.run_id, fastest), outcome.on_a_gpu(db, run)
     ):
         st.caption(f":material/hourglass_top: {wording.plain(doubt.sentence)}")
+    if test := outcome.decided(db, run.run_id, candidate.candidate_id):
+        st.caption(wording.plain(test))
     if anew := _anew(run, candidate):
         st.caption(wording.plain(anew))
 

@@ -16,7 +16,9 @@ import streamlit as st
 
 from pages.parts import wording
 from pages.parts.widgets import table
-from storage.index.queries import MetricChangeRow
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.queries import CutRow, MetricChangeRow
 from storage.results import counters, kernel_names
 
 COLUMNS = [
@@ -201,11 +203,24 @@ def counted(changes: Sequence[Weighed], number: int | None) -> str:
     return f"Since kernel {number}: {', '.join(counts) if counts else 'no change'}, of {len(changes)} metrics."
 
 
-def not_compared(disturbance: str) -> str:
-    """Why a kernel's profile is compared with no other one, as every place says it; `disturbance`: see ProfileRow."""
-    if disturbance:
+def not_compared(db: Database, run_id: str, candidate_id: str, against: str | None = None) -> str:
+    """Why a profiled kernel's profile is compared with no other one, or not with that of the kernel `against`, as every
+    place says it."""
+    profile = queries.profile(db, run_id, candidate_id)
+    if profile is not None and profile.disturbance:
         return "Its profile was disturbed, so it is compared with no other."
+    other = against or queries.profiled_ancestor(db, run_id, candidate_id)
+    for row in queries.cut_profiles(db, run_id, [candidate_id, *([other] if other else [])]):
+        if row.candidate_id == candidate_id:
+            return f"{only_first(row)}, so its profile is compared with no other."
+        return f"{only_first(row, f' of kernel {row.number}')}, so the two profiles are not compared."
     return "Profiled; no profiled ancestor to compare with."
+
+
+def only_first(row: CutRow, of: str = "") -> str:
+    """ "Only the first 40 of 712 launches were profiled", without a full stop; `of` names another kernel."""
+    launches = f"{row.profiled} of {row.launched:,} launches" if row.launched else f"{row.profiled} launches"
+    return f"Only the first {launches}{of} were profiled"
 
 
 SAME = 0.02  # relative; below it two profiles of one kernel differ as well

@@ -17,7 +17,7 @@ from pages.parts.status import outcome
 from pages.parts.steering import steer
 from pages.parts.widgets import bars, code, plot, table
 from storage.index import queries
-from storage.index.queries import AttemptRow, CandidateRow, MetricRow, ProfileRow, RunRow, SteeringMark
+from storage.index.queries import AttemptRow, CandidateRow, CutRow, MetricRow, ProfileRow, RunRow, SteeringMark
 from storage.results import counters, kernel_names
 from storage.results.profile_results import Advice, bound_by
 from storage.results.vocabulary import Verdict
@@ -48,7 +48,9 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         return
     attempts = index.attempts(run_id)
     rows = queries.metrics(db, run_id, candidate.candidate_id)
-    compared = None if profile.disturbance else _compared_with(run_id, candidate, attempts)
+    cut = queries.cut_profiles(db, run_id, [candidate.candidate_id])
+    asked = None if profile.disturbance or cut else _compared_with(run_id, candidate, attempts)
+    compared = None if asked and queries.cut_profiles(db, run_id, [asked]) else asked
     changes = queries.metric_changes(db, run_id, candidate.candidate_id, compared)
     seen = Seen(
         rows,
@@ -56,10 +58,11 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         next((a.number for a in attempts if a.candidate_id == compared), None),
         metrics.weighed(changes),
     )
-    _headline(profile, seen)
+    alone = metrics.not_compared(db, run_id, candidate.candidate_id, asked) if seen.number is None else ""
+    _headline(profile, seen, alone, bool(cut))
     left, right = st.columns([1.25, 1], gap="medium")
     with left:
-        _roofline(run_id, candidate, profile, attempts, compared)
+        _roofline(run_id, candidate, profile, attempts, compared, cut)
         _stalls(run_id, candidate, seen)
         metrics.draw_functions(changes)
     with right:
@@ -105,7 +108,8 @@ class Seen:
     changes: Sequence[Weighed]
 
 
-def _headline(profile: ProfileRow, seen: Seen) -> None:
+def _headline(profile: ProfileRow, seen: Seen, alone: str, is_cut: bool) -> None:
+    """`alone`: why it is compared with none, where it is not."""
     bound, means = bound_by(profile.bound)
     told = " · ".join(filter(None, [wording.plain(means), wording.moment(profile.at)]))
     st.markdown(f"**Bound by** :violet-badge[{wording.plain(bound)}] :gray[{told}]")
@@ -120,7 +124,8 @@ def _headline(profile: ProfileRow, seen: Seen) -> None:
     elif sentence := metrics.counted(seen.changes, seen.number):
         st.markdown(wording.plain(sentence))
     elif seen.number is None:
-        st.caption("No profiled ancestor to compare with.")
+        of_these = " Times, bytes and operations of the call are sums over these alone." if is_cut else ""
+        st.caption(wording.capital(alone.removeprefix("Profiled; ") + of_these))
     if profile.evidence.get("caches"):
         st.caption(
             "The profiler flushes all caches before each launch, so the device time here is not the latency above: "
@@ -136,7 +141,12 @@ def _headline(profile: ProfileRow, seen: Seen) -> None:
 
 
 def _roofline(
-    run_id: str, candidate: CandidateRow, profile: ProfileRow, attempts: Sequence[AttemptRow], compared: str | None
+    run_id: str,
+    candidate: CandidateRow,
+    profile: ProfileRow,
+    attempts: Sequence[AttemptRow],
+    compared: str | None,
+    cut: Sequence[CutRow],
 ) -> None:
     db = index.current()
     limit = queries.limit(db, run_id)
@@ -149,6 +159,8 @@ def _roofline(
         plot.draw(drawn, roofline.name(points), ROOFLINE_HEIGHT, zoom, key=f"roofline:{candidate.candidate_id}")
         whole = machine_use.whole(queries.metrics(db, run_id, candidate.candidate_id))
         st.caption(wording.plain(roofline.counted(axes, whole)))
+    elif cut:
+        st.caption(f"No roofline. {metrics.only_first(cut[0])}: how many bytes the whole call moves is not known.")
     else:
         st.caption("No roofline: operations or memory traffic were not counted.")
     if limit is not None and limit.limit_ms > 0:

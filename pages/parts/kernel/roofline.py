@@ -244,7 +244,8 @@ def _ticks(low: float, high: float, unit: str) -> dict[str, Any]:
 def points(
     run_id: str, candidate: CandidateRow, attempts: Sequence[AttemptRow], work: int, compared: str | None
 ) -> list[Point]:
-    """The kernel first; each kernel once, under its nearest relation. Empty where its own place is not known."""
+    """The kernel first; each kernel once, under its nearest relation. Empty where its own place is not known; one of
+    which only the first launches were profiled has none: their bytes are not those of the task."""
     db = index.current()
     numbers = {a.candidate_id: a.number for a in attempts}
     took = {a.candidate_id: a.latency_ms for a in attempts}
@@ -254,7 +255,10 @@ def points(
     for name, roles in relations(candidate, ancestor, compared, attempts):
         also = ", ".join(names.get(role, role) for role in roles if role != "this")
         label = f"kernel {numbers.get(name, '?')}" + (f" ({also})" if also else "")
-        spot = point(label, machine_use.whole(queries.metrics(db, run_id, name)), work, took.get(name), roles[0])
+        is_whole = not queries.cut_profiles(db, run_id, [name])
+        spot = is_whole and point(
+            label, machine_use.whole(queries.metrics(db, run_id, name)), work, took.get(name), roles[0]
+        )
         if spot:
             marks.append(replace(spot, is_best="best" in roles))
         elif roles[0] == "this":

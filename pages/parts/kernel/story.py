@@ -22,8 +22,8 @@ from storage.run.settings import Origin
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What a story is told from. `timed` is the nearest ancestor with a speed-up, `profiled` the number of the one
-    whose profile `changes` are against, `mended_by` the first correct kernel made from this failed one, `disturbance`
-    what spoilt this kernel's own profile, `unshown` why there was none to show to the model."""
+    whose profile `changes` are against, `mended_by` the first correct kernel made from this failed one, `alone` why
+    this kernel's profile is compared with none, `unshown` why there was none to show to the model."""
 
     candidate: CandidateRow
     parent: AttemptRow | None
@@ -32,7 +32,7 @@ class Facts:
     changes: Sequence[Weighed] = ()
     mended_by: int | None = None
     predicted: PredictionRow | None = None
-    disturbance: str = ""
+    alone: str = ""
     unshown: str = ""
     is_on_gpu: bool = False
 
@@ -150,7 +150,7 @@ def _moved(facts: Facts) -> str:
     if not facts.candidate.is_profiled:
         return "Not profiled."
     if facts.profiled is None:
-        return metrics.not_compared(facts.disturbance)
+        return facts.alone
     reasons = metrics.telling(facts.changes)
     if not reasons:
         return f"Profile: no notable change since kernel {facts.profiled}."
@@ -184,7 +184,7 @@ def gather(run_id: str, candidate: CandidateRow) -> Facts:
     changes = queries.metric_changes(db, run_id, candidate.candidate_id)
     previous = next((c.previous_id for c in changes if c.previous_id), None)
     mender = mended_by(candidate, attempts)
-    profile = queries.profile(db, run_id, candidate.candidate_id) if candidate.is_profiled and not previous else None
+    is_alone = candidate.is_profiled and not previous
     return Facts(
         candidate,
         numbers.get(candidate.parent_id or ""),
@@ -193,7 +193,7 @@ def gather(run_id: str, candidate: CandidateRow) -> Facts:
         metrics.weighed(changes),
         mender.number if mender else None,
         queries.prediction(db, run_id, candidate.candidate_id),
-        profile.disturbance if profile else "",
+        metrics.not_compared(db, run_id, candidate.candidate_id) if is_alone else "",
         _why_unshown(run_id, candidate, run),
         run is not None and run.is_on_gpu,
     )

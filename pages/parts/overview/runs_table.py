@@ -25,7 +25,12 @@ COLUMNS = [
     table.Column("run", "Run", "line", "name or task; then tags, and why a run is not running"),
     table.Column("state", "State"),
     table.Column("depth", "Step", help="last step of the search (depth, round) of the maximum"),
-    table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
+    table.Column(
+        "best",
+        "Best speed-up",
+        "right",
+        "over the eager baseline, with its 95 % interval; ⚑ is to look at: something found could change the verdict",
+    ),
     table.Column("over", alternatives.OVER_BEST, "right", alternatives.OVER_BEST_ABOUT),
     table.Column("curve", "Curve", help="best speed-up so far after each step of the search, log scale"),
     table.Column("correct", "Correct", "right", "correct kernels of all judged kernels; the last error in the hint"),
@@ -165,7 +170,15 @@ def _best(run: RunRow) -> table.Cell:
     tone = wording.gain_tone(run.best_low, run.best_high)
     best = wording.best(run)
     beside = wording.beside(run.best_noise, run.best_low, run.best_high)
-    return table.text(best, tone, title=beside) if beside == wording.TOO_WIDE else table.text(best, tone, beside)
+    note, title = ("", beside) if beside == wording.TOO_WIDE else (beside, "")
+    if not run.best_looks:
+        return table.text(best, tone, note, title)
+    could = (
+        f"To look at: {wording.counted(run.best_looks, 'finding')} of the best kernel could change its verdict. The "
+        "run's page and the kernel's Trust tab say what to do."
+    )
+    flag = table.pill("⚑", "orange")  # with a word more the names of runs break
+    return table.text(best, tone, note, "\n".join(filter(None, [title, could])), [flag])
 
 
 def _over(run: RunRow, fastest: BaselineRow | None, elsewhere: ElsewhereRow | None = None) -> table.Cell:

@@ -285,7 +285,7 @@ def _metrics(db: Database, run: RunRow, result: AttemptRow) -> dict[str, Any]:
     more = f"; {len(changes) - len(rows)} more are not shown" if len(changes) > len(rows) else ""
     against = " against its nearest profiled ancestor, largest changes first"
     if not any(change.previous_id for change in changes):
-        alone = not_compared(profile.disturbance if profile else "").removeprefix("Profiled; ")
+        alone = not_compared(db, run.run_id, result.candidate_id).removeprefix("Profiled; ")
         against = f": {alone[:-1]}"
     name = f"Profile of kernel {result.number}{against}{more}"
     return {"metrics": rows, "profile_of": name, "no_profile": profile.failure if profile else ""}

@@ -199,8 +199,7 @@ def _metrics(run: RunRow, kernel: CandidateRow) -> None:
         return
     before = next((c.previous_id for c in changes if c.previous_id), None)
     if before is None:
-        profile = queries.profile(index.current(), run.run_id, kernel.candidate_id)
-        st.caption(metrics.not_compared(profile.disturbance if profile else ""))
+        st.caption(metrics.not_compared(index.current(), run.run_id, kernel.candidate_id))
         return
     neighbours = queries.neighbours(index.current(), run.run_id, before)
     moved = [judged for judged in metrics.weighed(changes) if judged.judgement is not Judgement.SAME]

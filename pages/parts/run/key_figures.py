@@ -20,7 +20,10 @@ from storage.run.settings import RunState
 from storage.run.steering.verbs import CommandKind
 
 ABOVE = 1.02  # a kernel this far beyond the limit shows that the limit was measured too low
-ENGINE_TIME = "Time spent in finished steps and the current one. Pauses and time without an engine are not counted."
+ENGINE_TIME = (
+    "Time spent in steps: finished ones, those that were cut off, as far as the journal tells, and the current one. "
+    "Pauses and time without an engine are not counted."
+)
 
 _figures = st.components.v2.component(
     "tilewright_key_figures",
@@ -181,7 +184,8 @@ def _over_best_alternative(run: RunRow) -> dict[str, str]:
 
 
 def _current(run: RunRow, state: RunState) -> dict[str, float | None]:
-    """When the step in flight began, and the moment of the snapshot that the page is pinned to."""
+    """Since when the time of the step in flight is not counted yet, and the moment that the page is pinned to."""
     pinned = pinned_snapshot.of(run.run_id)
     step = queries.current_step(index.current(), run.run_id) if state is RunState.RUNNING else None
-    return {"since": step.started_at if step else None, "until": pinned.at if pinned else None}
+    since = max(step.started_at, queries.counted_until(index.current(), run.run_id) or 0.0) if step else None
+    return {"since": since, "until": pinned.at if pinned else None}

@@ -30,6 +30,8 @@ def draw(run: RunRow, state: RunState) -> None:
         st.markdown(wording.plain(sentence(run)))
         if run.best_candidate_id and (advice := kernel_panel.draw_looks(run, run.best_candidate_id)):
             st.caption(wording.plain(advice))
+        if run.best_candidate_id and (test := outcome.decided(index.current(), run.run_id, run.best_candidate_id)):
+            st.caption(wording.plain(test))
         if lost := outcome.loses(index.current(), run):
             st.warning(wording.plain(lost), icon=":material/warning:")
         other = outcome.elsewhere(index.current(), run)

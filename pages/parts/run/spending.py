@@ -71,7 +71,7 @@ def draw_time(run: RunRow, state: RunState) -> None:
         bar_list.draw("", time_bars, "", key="time_by_stage")
         if strip:
             said = waiting_strip.sentence(strip)
-            st.markdown(f"**{waiting_strip.TITLE}**", help=waiting_strip.ABOUT)
+            st.markdown(f"**{waiting_strip.TITLE}**", help=f"{waiting_strip.ABOUT} {waiting_strip.OF_RUN}")
             st.caption(wording.plain(said))
             waiting_strip.draw(strip, said, key="who_waited")
 

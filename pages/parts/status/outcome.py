@@ -12,7 +12,7 @@ from pages.parts.widgets.bars import Bar
 from pages.parts.widgets.figures import Figure
 from storage.index import queries
 from storage.index.database import Database
-from storage.index.queries import AttemptRow, BaselineRow, ElsewhereRow, EvaluationRow, RunRow
+from storage.index.queries import AttemptRow, BaselineRow, ElsewhereRow, EvaluationRow, RunRow, StageTime
 from storage.index.queries.call_outcomes import call_outcomes
 from storage.results import flags, relative
 from storage.results.evaluation_results import BUSY_PERCENT, TIMED_AGAIN, used_by_others
@@ -26,7 +26,10 @@ STAGE_NAME = {
 BY_HAND, HANDED_IN = "Taking a person's replies", "Taking the model's replies"
 CALLS_TITLE = "What the calls came to"
 TIME_TITLE = "Where the time went"
-TIME_ABOUT = "Engine time in finished steps, by what was done; pauses and time without an engine are not counted."
+TIME_ABOUT = (
+    "Engine time in steps, by what was done; of a step that was cut off or goes on, what its results and replies tell. "
+    "Pauses and time without an engine are not counted."
+)
 
 
 def figures(db: Database, run: RunRow) -> list[Figure]:
@@ -55,7 +58,7 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
             "Cost", wording.cost(run.cost_usd, run.model),
             wording.NOT_CALLED.partition(":")[0] if wording.is_free(run.cost_usd, run.model) else "of the model calls",
         ),
-        Figure("Engine time", wording.seconds(allowed.spent_s if allowed else None), "in finished steps"),
+        Figure("Engine time", wording.seconds(allowed.spent_s if allowed else None), "in steps"),
     ]  # fmt: skip
 
 
@@ -172,6 +175,11 @@ def to_look_at(db: Database, run_id: str, candidate_id: str) -> tuple[int, str]:
     return flags.to_look_at(check_records), " ".join(f"{flag.check}: {flag.advice}" for flag in looks)
 
 
+def decided(db: Database, run_id: str, candidate_id: str) -> str:
+    """Which test made a speed-up above what is usual confirmed, or one to look at; empty for any other."""
+    return flags.decided(queries.check_records(db, run_id, candidate_id))
+
+
 def limit_measured(db: Database, run_id: str) -> str:
     """How and when a run's hardware limit was measured, and what is uncertain about it; empty before it was."""
     limit = queries.limit(db, run_id)
@@ -245,7 +253,7 @@ def timed_anew_words(db: Database, run: RunRow) -> str:
 
 
 def time_bars(db: Database, run_id: str) -> list[Bar]:
-    """A bar for each stage that took time, in the order of the loop; empty before the first step has ended."""
+    """A bar for each stage that took time, in the order of the loop; empty before anything is known of a step."""
     rows = queries.time_by_stage(db, run_id)
     run = queries.run(db, run_id)
     if run is not None and run.model == MANUAL:
@@ -257,11 +265,17 @@ def time_bars(db: Database, run_id: str) -> list[Bar]:
         return []
     return [
         Bar(
-            f"{names[row.stage]}, {wording.counted(row.steps, 'step')}", row.seconds / longest,
+            f"{names[row.stage]}, {wording.counted(row.steps, 'step')}{_unended(row)}", row.seconds / longest,
             f"{wording.seconds(row.seconds)} · {wording.percent(row.seconds / total)}",
         )
         for row in rows
     ]  # fmt: skip
+
+
+def _unended(row: StageTime) -> str:
+    if not row.unended:
+        return ""
+    return " that did not end" if row.unended == row.steps else f", {row.unended} of them did not end"
 
 
 def call_bars(db: Database, run_id: str) -> list[Bar]:

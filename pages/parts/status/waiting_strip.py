@@ -25,6 +25,10 @@ ABOUT = (
     "order in which an evaluation goes. The evaluator's row is what evaluations do beside the device, and what they "
     "did not tell apart. A replay is drawn at its own pace."
 )
+OF_RUN = (
+    "Shares are of the time in which the run had an engine. Pauses, waits for a person and what was done before the "
+    "first step are part of it; of engine time they are none."
+)
 NAMES = {
     Lane.PERSON: "Person", Lane.PAUSED: "Paused", Lane.MODEL: "Model", Lane.COMPILER: "Compiler",
     Lane.EVALUATOR: "Evaluator", Lane.LEASE: "Waits for device", Lane.DEVICE: "Device",
@@ -144,7 +148,8 @@ def sentence(strip: Strip) -> str:
         if shares[lane] >= _LEAST
     ]
     worked = f"worked {wording.percent(shares[Lane.DEVICE])} of the time"
-    first = f"The device {worked}" if strip.devices else "How long the device worked was not noted"
+    first = f"the device {worked}" if strip.devices else "how long the device worked was not noted"
+    first = f"In the {wording.seconds(strip.whole_s)} that the run had an engine, {first}"
     return f"{'; '.join([first, ', '.join(said)] if said else [first])}."
 
 
@@ -176,7 +181,12 @@ def draw(strip: Strip, said: str, key: str, is_clock: bool = False, titles: Mapp
     lanes.draw(f"{TITLE}. {said}", rows, _ticks(strip, is_clock), bool(strip.devices), key)
 
 
-def draw_runs(run_ids: Sequence[str], now: float, since: float = 0.0, span: str = "the time") -> None:
+def draw_runs(
+    run_ids: Sequence[str],
+    now: float,
+    since: float = 0.0,
+    span: str = "the time from the first run's start to the last one's end",
+) -> None:
     """Several runs beside each other, with its sentence; from `since` on, or from their first span to their last, which
     `span` names."""
     db = index.current()

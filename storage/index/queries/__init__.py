@@ -147,11 +147,13 @@ from storage.index.queries.predictions import PredictionRow as PredictionRow
 from storage.index.queries.predictions import calibration as calibration
 from storage.index.queries.predictions import measured_predictions as measured_predictions
 from storage.index.queries.predictions import prediction as prediction
+from storage.index.queries.profiles import CutRow as CutRow
 from storage.index.queries.profiles import MetricChangeRow as MetricChangeRow
 from storage.index.queries.profiles import MetricRow as MetricRow
 from storage.index.queries.profiles import ProfileRow as ProfileRow
 from storage.index.queries.profiles import UnshownRow as UnshownRow
 from storage.index.queries.profiles import advice as advice
+from storage.index.queries.profiles import cut_profiles as cut_profiles
 from storage.index.queries.profiles import executed_share as executed_share
 from storage.index.queries.profiles import main_kind as main_kind
 from storage.index.queries.profiles import metric_changes as metric_changes
@@ -212,6 +214,7 @@ from storage.index.queries.steering import waiting_runs as waiting_runs
 from storage.index.queries.steps import StageTime as StageTime
 from storage.index.queries.steps import StepRow as StepRow
 from storage.index.queries.steps import count_events as count_events
+from storage.index.queries.steps import counted_until as counted_until
 from storage.index.queries.steps import current_step as current_step
 from storage.index.queries.steps import finished_steps as finished_steps
 from storage.index.queries.steps import last_seq as last_seq

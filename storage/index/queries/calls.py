@@ -384,7 +384,7 @@ class SpendingRow:
 
 @dataclass(frozen=True, slots=True)
 class AllowanceRow:
-    """The limits in force; None is no limit. `spent_s` is the engine time in finished steps."""
+    """The limits in force; None is no limit. `spent_s` is the engine time in steps."""
 
     depths: int
     max_model_calls: int | None

@@ -34,7 +34,7 @@ class ReachedRow:
     """One finished depth of a run and what had been spent by then.
 
     `best_speedup` is that of the best kernel so far, None before the first correct one; `speedup` that of the depth's
-    own kernel, None when it was given up. `engine_s` is the engine's time in finished steps, in seconds: pauses do not
+    own kernel, None when it was given up. `engine_s` is the engine's time in steps, in seconds: pauses do not
     count. `tokens` and `cost_usd` are None once any call before had not been counted or priced.
     """
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from storage.index.database import Database
 from storage.index.queries import fetch, runs
-from storage.results import counters, profile_results, relative
+from storage.results import counters, observed, profile_results, relative
 from storage.results.profile_results import DISTURBED, Advice, SourceLine, disturbance
 from storage.results.vocabulary import KernelClass
 from storage.run import exposure
-from storage.run.events import Profiled, ProfileFailed
+from storage.run.events import Checked, Profiled, ProfileFailed
 from storage.run.exposure import Exposure
 
 # Made from the call's time and what the task needs at least. The call has one time: that of its timing.
@@ -95,6 +95,17 @@ class MetricChangeRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CutRow:
+    """A kernel whose profile holds only the first `profiled` launches of a call; of how many, as its check saw them, is
+    None where that was not seen."""
+
+    candidate_id: str
+    number: int
+    profiled: int
+    launched: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class UnshownRow:
     """A call whose prompt showed no profile of the earlier kernel that it was about, as there was none to show: what
     disturbed it, else why none could be had; both empty where none was asked for."""
@@ -138,6 +149,23 @@ def profile(db: Database, run_id: str, candidate_id: str) -> ProfileRow | None:
         event.report_blob, event.sass_blob, result.samples, result.seconds, list(result.missing), result.ceilings,
         evidence,
     )  # fmt: skip
+
+
+def cut_profiles(db: Database, run_id: str, candidate_ids: Sequence[str]) -> list[CutRow]:
+    """Those of these kernels whose last profile holds only the first launches, in this order."""
+    cut = {name: entry.event.result for name in candidate_ids if (entry := _profiled(db, run_id, name))}
+    cut = {name: result for name, result in cut.items() if result.is_cut}
+    if not cut:
+        return []
+    sql = "SELECT candidate_id, number FROM kernels WHERE run_id = ? AND candidate_id IN (SELECT unnest(?::VARCHAR[]))"
+    numbers = dict(fetch.tuples(db, sql, [run_id, list(cut)]))
+    rows = []
+    for name, result in cut.items():
+        checked = fetch.of_kernel(db, run_id, name, Checked)[-1:]
+        launched = observed.launched(checked[0].event.result.evidence) if checked else None
+        profiled = len({metric.launch for metric in result.metrics if metric.launch >= 0})
+        rows.append(CutRow(name, numbers.get(name, 0), profiled, None if launched is None else round(launched)))
+    return rows
 
 
 def advice(db: Database, run_id: str, candidate_id: str) -> Sequence[Advice]:
@@ -185,11 +213,14 @@ def metric_changes(db: Database, run_id: str, candidate_id: str, against: str | 
     """All values of a candidate's last profile beside those of another kernel of the run, or of the nearest profiled
     one it descends from.
 
-    A disturbed profile is compared with none.
+    A disturbed profile is compared with none, and none with one that holds only the first launches of a call: the first
+    launches of two kernels do different parts of the work.
     """
     new = metrics(db, run_id, candidate_id)
     is_fit = bool(new) and not _is_disturbed(db, run_id, candidate_id)
     previous_id = (against or profiled_ancestor(db, run_id, candidate_id)) if is_fit else None
+    if previous_id and cut_profiles(db, run_id, [candidate_id, previous_id]):
+        previous_id = None
     old = metrics(db, run_id, previous_id) if previous_id else []
     there, here = _by_place(old), _by_place(new)
     kinds, none = (main_kind(new), main_kind(old)), ("", "")

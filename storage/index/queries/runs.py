@@ -30,10 +30,11 @@ class RunRow:
     `model` wrote the replies: "manual" also where it went on after a beginning of recorded ones.
     `state` is what the journal says: whether the engine still lives is not known here. `depth` is the last depth begun,
     None before the first step; `depths` the budget. The best kernel is the fastest correct one by measured speed-up,
-    abandoned branches included; `tied_kernels` counts those that it does not beat beyond the noise. `curve` has the
-    speed-up of the best kernel so far after each depth, from the first timed one on.
+    abandoned branches included; `best_looks` counts the findings that could change its verdict, `tied_kernels` those
+    that it does not beat beyond the noise. `curve` has the speed-up of the best kernel so far after each depth, from
+    the first timed one on.
     `replay_of` names the run that this one only tells once more; its tokens and cost were spent there.
-    `engine_s` is the time that engines worked, in finished steps.
+    `engine_s` is the time that engines worked on steps, of the one in flight as far as its results tell.
     `tokens` is None once those of any call are unknown.
     `cost_usd` is None when the price of any call is unknown. `last_error` is one line. `device` is empty until it was
     measured. `has_recorded_replies`: no model is asked; `is_imported`: kernels came from elsewhere.
@@ -61,6 +62,7 @@ class RunRow:
     best_noise: float | None
     best_latency_ms: float | None
     best_candidate_id: str | None
+    best_looks: int
     tied_kernels: int
     curve: list[float]
     last_event_at: float | None
@@ -121,6 +123,7 @@ SELECT r.run_id, r.task_name, {TITLE} AS title, r.kernel_class, r.toolchain, r.l
     {WRITER} AS model, r.state, r.state_reason, NULL AS depth, r.depths,
     best.speedup AS best_speedup, best.low AS best_low, best.high AS best_high,
     best.noise AS best_noise, best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
+    coalesce(best.looks, 0) AS best_looks,
     coalesce(judged.tied_kernels, 0) AS tied_kernels, coalesce(curves.curve, []) AS curve, NULL AS last_event_at,
     r.created_at, r.started_at, r.ended_at, 0.0 AS engine_s,
     CASE WHEN r.uncounted_calls = 0 THEN r.tokens END AS tokens,

@@ -14,7 +14,8 @@ from storage.run.steering.command_arguments import TUNE, is_call
 @dataclass(frozen=True, slots=True)
 class StepRow:
     """One step and what came of it. `seconds`, `ended_at` and `outcome` are None while it is in flight; a step that an
-    engine's death cut short has the outcome "interrupted" and no seconds. `candidate_id` is the kernel it works on.
+    engine's end cut short has the outcome "interrupted" and no seconds. `cut_off_s` is what is known beside `seconds`
+    to have gone into it: before an engine's end, or so far. `candidate_id` is the kernel it works on.
     """
 
     seq: int
@@ -27,6 +28,7 @@ class StepRow:
     outcome: str | None
     is_in_flight: bool
     ended_at: float | None = None
+    cut_off_s: float = 0.0
     result: StepResult = field(default_factory=StepResult)
 
     @property
@@ -56,6 +58,12 @@ def current_step(db: Database, run_id: str) -> StepRow | None:
     return next((row for row in steps(db, run_id) if row.is_in_flight), None)
 
 
+def counted_until(db: Database, run_id: str) -> float | None:
+    """Until when the time of the step in flight is part of the run's engine time; None where nothing of it is."""
+    stored = fetch.of_run(db, run_id, "counted_until", table="progress")
+    return stored[0] if stored else None
+
+
 def finished_steps(db: Database, run_id: str) -> int:
     """How many steps have ended, one that was done again counted again."""
     stored = fetch.of_run(db, run_id, "finished_steps", table="progress")
@@ -74,22 +82,25 @@ STAGES = ("model", StepKind.COMPILE, StepKind.CHECK, StepKind.TIME, StepKind.PRO
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """Seconds and number of the finished steps of one stage: `model`, an evaluation's, or `other`."""
+    """Seconds and number of the steps of one stage: `model`, an evaluation's, or `other`. `unended` of them have not
+    ended: their time is what is known of it."""
 
     stage: str
     seconds: float
     steps: int
+    unended: int
 
 
 def time_by_stage(db: Database, run_id: str) -> list[StageTime]:
     """Where the engine time of a run went, stages in the order of the loop; those without a step are left out."""
-    sql = """SELECT ended_as, coalesce(sum(seconds), 0.0), count(*) FROM steps
-        WHERE run_id = ? AND ended_as IS NOT NULL GROUP BY ended_as"""
+    sql = """SELECT coalesce(ended_as, kind) AS of_kind, sum(coalesce(seconds, 0.0) + cut_off_s), count(*),
+        count(*) FILTER (WHERE ended_as IS NULL) FROM steps
+        WHERE run_id = ? AND (ended_as IS NOT NULL OR cut_off_s > 0) GROUP BY of_kind"""
     stages: dict[str, StageTime] = {}
-    for kind, seconds, count in fetch.tuples(db, sql, [run_id]):
+    for kind, seconds, count, unended in fetch.tuples(db, sql, [run_id]):
         stage = "model" if is_call(kind) else kind if kind in STAGES else "other"
-        so_far = stages.get(stage, StageTime(stage, 0.0, 0))
-        stages[stage] = StageTime(stage, so_far.seconds + seconds, so_far.steps + count)
+        so_far = stages.get(stage, StageTime(stage, 0.0, 0, 0))
+        stages[stage] = StageTime(stage, so_far.seconds + seconds, so_far.steps + count, so_far.unended + unended)
     return [stages[stage] for stage in STAGES if stage in stages]
 
 

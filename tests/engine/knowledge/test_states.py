@@ -15,7 +15,7 @@ from engine.knowledge import states
 from engine.knowledge.states import DEVICE_RULES, HOST_RULES, STATES, Found, Rule
 from storage.knowledge.records import Bottleneck
 from storage.results import counters
-from storage.results.profile_results import DISTURBED, Metric, ProfileResult
+from storage.results.profile_results import DISTURBED, LAUNCHES, Metric, ProfileResult
 from tests.engine.evaluator.profiling.sessions import NCU, RecordedRun, recorded, subject
 
 RULES = [(table, number) for table in (DEVICE_RULES, HOST_RULES) for number in range(len(table))]
@@ -218,6 +218,16 @@ def test_the_state_of_a_kernel_on_a_gpu(name: str) -> None:
 def test_a_call_whose_kernels_take_little_of_its_time_is_bound_by_its_overhead() -> None:
     assert states.of_profile(device(memory=92, dram=91, compute=20), 4.0).state == "api_overhead_dominant"
     assert states.of_profile(device(memory=92, dram=91, compute=20), 1.0).state == "memory_bandwidth_saturated"
+
+
+def test_the_first_launches_tell_nothing_of_the_whole_call() -> None:
+    whole = device(memory=70, dram=70, compute=10, traffic=4e6)
+    cut = replace(whole, evidence={LAUNCHES: "only the first 40 were profiled"})
+    assert states.of_profile(cut, 4.0, MIN_BYTES).state == "memory_bandwidth_saturated"
+    assert states.of_profile(whole, 4.0, MIN_BYTES).state == "api_overhead_dominant"
+    figures = figure.of_device(cut, 4.0, MIN_BYTES)
+    assert not {figure.TRAFFIC, figure.LAUNCHES, figure.ON_DEVICE} & figures.keys()
+    assert (figures[figure.DRAM], figures[figure.PER_LAUNCH]) == (70, 1000)
 
 
 def test_without_counters_only_what_the_least_bytes_and_the_launch_tell_is_known() -> None:

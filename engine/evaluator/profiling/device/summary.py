@@ -45,7 +45,11 @@ class Seen:
 
 def text(seen: Seen) -> str:
     """What the model is shown of a profile: the call, its launches, the profiler's advice."""
-    return "\n".join(line for part in (_call(seen), _shown(seen), _advice(seen), _end(seen)) for line in part)
+    return "\n".join(
+        line
+        for part in (_call(seen), _launches(seen.launches, seen.whole.seconds), _advice(seen), _end(seen))
+        for line in part
+    )
 
 
 def without_counters(
@@ -74,6 +78,11 @@ def _call(seen: Seen) -> Iterator[str]:
     room = bottleneck.headroom(memory, compute)
     number = _count(len(seen.launches), "launch")
     yield f"{seen.how} on {ceilings.device}: {number}, {duration(all_of_it.seconds)} on the device."
+    if seen.is_cut:
+        yield (
+            f"Only the first {len(seen.launches)} launches of the call were profiled: these figures are theirs alone, "
+            "and not to be compared with another profile's."
+        )
     bound = bottleneck.of_call(seen.launches, all_of_it)
     yield (
         f"Bottleneck: {bound}. Memory path {percent(memory)} of peak, compute {percent(compute)}"
@@ -81,7 +90,7 @@ def _call(seen: Seen) -> Iterator[str]:
     )
     if all_of_it.bandwidth is not None:
         share = 100 * all_of_it.bandwidth / (ceilings.bandwidth_gb_s * 1e9)
-        times = bottleneck.traffic(all_of_it, limit.min_bytes)
+        times = None if seen.is_cut else bottleneck.traffic(all_of_it, limit.min_bytes)
         yield (
             f"Device memory: {size(all_of_it.dram_bytes or 0)} moved at {all_of_it.bandwidth / 1e12:.3g} TB/s, "
             f"{percent(share)} of the copy bandwidth"
@@ -100,12 +109,6 @@ def _arithmetic(all_of_it: Whole, ceilings: DeviceCeilings) -> Iterator[str]:
             f"Roofline: {all_of_it.intensity:.3g} operations per byte, {all_of_it.rate / 1e12:.3g} TFLOP/s{share} "
             f"(operations counted: {kinds})."
         )
-
-
-def _shown(seen: Seen) -> Iterator[str]:
-    yield from _launches(seen.launches, seen.whole.seconds)
-    if seen.is_cut:
-        yield f"Only the first {len(seen.launches)} launches were profiled."
 
 
 def _launches(launches: Sequence[Launch], total_s: float) -> Iterator[str]:

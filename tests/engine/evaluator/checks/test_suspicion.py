@@ -10,6 +10,7 @@ from engine.evaluator.checks import timing_checks
 from engine.evaluator.checks.timing_checks import Bounds
 from storage.results.check_records import CheckOutcome, CheckRecord, Group
 from storage.results.evaluation_results import CheckResult, TimingResult
+from storage.results.flags import decided
 from storage.results.hardware_limit import DeviceFacts, HardwareLimit
 from storage.results.policy import Policy
 from storage.results.vocabulary import Verdict
@@ -59,8 +60,48 @@ def test_of_two_that_differ_the_lower_is_kept_and_flagged() -> None:
 
 def test_confirmation_on_a_disturbed_machine_is_flagged() -> None:
     crowded = (CheckRecord(Group.TIMING, "machine", CheckOutcome.FLAGGED, "busy"),)
-    check_record, _ = again(timed(2.0, 12.0, crowded), timed(2.0, 12.0))
-    assert check_record.standing is CheckOutcome.FLAGGED
+    spoilt, calm = timed(2.0, 12.0, crowded), timed(2.0, 12.0)
+    for which, first, second in (("first", spoilt, calm), ("second", calm, spoilt)):
+        check_record, _ = again(first, second)
+        assert check_record.standing is CheckOutcome.FLAGGED
+        why = f"in the {which} timing the check “machine” was flagged: busy"
+        assert check_record.detail.endswith(f"; confirmed, but {why}")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        (timed(2.0, 12.0), timed(2.0, 12.0),
+         "The two agree and neither was spoilt by noise or a busy machine: confirmed."),
+        (timed(2.0, 106.0), timed(2.0, 12.0),
+         "Their intervals do not meet, so it is to look at; the lower one is kept."),
+        (timed(0.6, 12.0), timed(0.6, 12.0),
+         "The two agree, but it is faster than the limit of 1 ms; so it is to look at."),
+        (timed(2.0, 12.0, (CheckRecord(Group.TIMING, "noise", CheckOutcome.FLAGGED, "12.2 %; skewed"),)),
+         timed(2.0, 12.0),
+         "The two agree, but in the first timing the check “noise” was flagged: 12.2 %; skewed; so it is to look at."),
+    ],
+)  # fmt: skip
+def test_what_decided_about_a_great_speed_up_is_told(first: TimingResult, second: TimingResult, told: str) -> None:
+    reason = BOUNDS.reason(first)
+    result = timing_checks.settled(first, second, BOUNDS, reason)
+    assert isinstance(result, TimingResult)
+    a, b = (f"{timing.speedup:.3g}×" for timing in (first, second))
+    opening = f"{a} is above 10×, so the kernel was timed again in fresh processes: {a}, then {b}. "
+    assert decided(result.proofs) == opening + told
+
+
+def test_older_engines_did_not_write_which_timing_was_spoilt() -> None:
+    both = "first 13.7x (13.7 to 13.7) at 0.03 ms, then 13.8x (13.7 to 13.8) at 0.03 ms"
+    detail = f"because 13.7x is above 10x: {both}; confirmed"
+    flagged = CheckRecord(Group.TIMING, "re-measured", CheckOutcome.FLAGGED, detail)
+    noisy = CheckRecord(Group.TIMING, "noise", CheckOutcome.FLAGGED, "within 12.2%")
+    assert decided([flagged]).endswith(
+        "13.7×, then 13.8×. The two agree, but in the other one, which is not kept, noise or a busy machine was "
+        "flagged; so it is to look at."
+    )
+    assert "in the one kept the check “noise” was flagged: within 12.2%; so" in decided([noisy, flagged])
+    assert decided([replace(flagged, standing=CheckOutcome.ABSENT, detail="not needed: 5x is not above 10x")]) == ""
 
 
 def test_a_little_beyond_the_hardware_is_flagged_and_less_than_half_its_time_is_refused() -> None:

@@ -289,6 +289,12 @@ def test_of_many_launches_the_longest_are_kept_in_full_and_all_in_outline() -> N
     assert all(counters.ELIGIBLE in by_launch[i] for i in range(22, 30))
     assert "launches, 465 us in all, 100 % of the time\nLaunch 29: " in found.summary
     assert found.evidence["report"] == "5.2 MB, too large to keep"
+    assert (found.is_cut, "times the least this task needs" in found.summary) == (False, True)
+    more = [*many, *(replace(first, number=i) for i in range(30, nsight.MAX_LAUNCHES))]
+    cut = counted("hash", replace(seen, launches=more), H200, LIMIT, 1.0)
+    assert cut.is_cut
+    assert "Only the first 40 launches of the call were profiled: these figures are theirs alone" in cut.summary
+    assert "times the least this task needs" not in cut.summary, "40 launches do a part of the task"
 
 
 def test_of_many_launches_the_kernel_that_takes_longest_in_all_comes_first() -> None:

@@ -231,6 +231,24 @@ def test_the_run_ends_when_all_depths_are_done() -> None:
     assert move(story) == Finish(RunState.FINISHED, "its one depth is done")
 
 
+@pytest.mark.parametrize(
+    ("gave", "told"),
+    [((True, True), "all 2 depths are done"), ((True, False), "2 depths are done; depth 2 made no kernel"),
+     ((False, False), "2 depths are done; 2 of them made no kernel"),
+     ((False,), "its one depth is done; it made no kernel")],
+)  # fmt: skip
+def test_a_run_that_has_done_all_its_depths_says_which_made_no_kernel(gave: tuple[bool, ...], told: str) -> None:
+    story = Story(budget=Budget(depths=len(gave))).accepts("c001", 0.5)
+    for number, is_made in enumerate(gave, 2):
+        story.accepts(f"c00{number}", 0.4, "c001") if is_made else story.settles(None, DepthOutcome.GIVEN_UP)
+    ending = move(story)
+    assert isinstance(ending, Finish)
+    story.tell(ev.RunEnded(ending.state, ending.reason, "c001"))
+    assert story.record.ended is not None
+    assert story.record.ended.reason == story.record.told(told) == told
+    assert story.record.told("all 2 trajectories are done") == "all 2 trajectories are done"
+
+
 def test_the_run_ends_at_its_target_only_when_the_whole_interval_is_above() -> None:
     story = Story(budget=Budget(depths=9, target_speedup=0.8)).accepts("c001", 0.8)
     assert kind(story) == StepKind.OPTIMISE
