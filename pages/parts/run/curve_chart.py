@@ -143,10 +143,10 @@ def _marks(rows: CurveRows) -> str:
             f"Drawn at its latency: {wording.plain(', '.join(rows.by_latency))}. Eager PyTorch took less time beside "
             "it than beside the best kernel, so its speed-up in its own session, which Trust tells, is lower."
         )
-    for row in alternatives.vague(rows.baselines):
+    for vague in alternatives.vague(rows.baselines):
         notes.append(
-            f"{wording.plain(row.name)} has no line: its time varied so much ({wording.interval(row.low, row.high)} "
-            "over eager PyTorch) that there is no one place for it."
+            f"{wording.plain(vague.name)} has no line: its time varied so much "
+            f"({wording.interval(vague.low, vague.high)} over eager PyTorch) that there is no one place for it."
         )
     if any(p.base_id for p in rows.points):
         notes.append("A thin line leads from a kernel to one made from it; it is dotted where that one was not kept.")
