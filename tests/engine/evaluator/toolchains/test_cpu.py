@@ -137,6 +137,7 @@ def test_torch_compile_is_timed_against_eager_also_where_its_compiler_is_not_the
     cpu_home: None, small_swish: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TILEWRIGHT_COMPILED_BASELINE")
+    monkeypatch.delenv("CXX", raising=False)
     with tempfile.TemporaryDirectory() as folder:
         installed, linked = Path(folder) / "gcc", Path(folder) / "bin" / "g++"
         for path in (installed / "bin", installed / "lib", linked.parent):
