@@ -15,7 +15,7 @@ from storage.index.database import Database, index_file, open_database
 from storage.results.deployment import Deployment, Trait
 from storage.results.vocabulary import KernelClass
 from storage.run import events as ev
-from storage.run.settings import Budget, DepthOutcome, StepKind
+from storage.run.settings import Budget, DepthOutcome, RunState, StepKind
 from tests.samples import write_run
 from tests.storage.growth import grow
 from tests.storage.test_queries import timed
@@ -90,6 +90,17 @@ def test_a_run_is_told_newest_first_and_whole(db: Database, home: Path) -> None:
     assert "In effect: show profiles to the model on (from step 23)" in texts
     assert "Depth 6 given up: still wrong after 3 repairs" in texts
     assert not [text for text in texts if "None" in text or "  " in text or text.endswith((":", " "))]
+
+
+def test_the_end_of_a_run_is_told_as_its_head_tells_it(db: Database, home: Path) -> None:
+    write_run(home / "runs", depths=2)
+    given_up = ev.DepthFinished(9, 2, DepthOutcome.GIVEN_UP, None, "c001", False, False, "left by a person")
+    grow(db, home / "runs", given_up, ev.RunEnded(RunState.FINISHED, "all 2 depths are done", "c001"))
+    ended = next(item.text for item in items(db, "sample", limit=9) if item.text.startswith("Run finished"))
+    assert ended == "Run finished: 2 depths are done; depth 2 made no kernel"
+    run = queries.run(db, "sample")
+    assert run is not None
+    assert ended.endswith(run.state_reason)
 
 
 def test_a_depth_that_ends_above_the_best_by_less_than_the_noise_says_so(db: Database, home: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from storage.index.database import Database
@@ -82,6 +82,7 @@ def feed(db: Database, run_id: str, after_seq: int = 0, limit: int = 200) -> lis
     most = limit + len(asked)
     which = "seq > $after AND (kind <> 'PatchTried' OR contains(json, '\"is_applied\":false'))"
     news = fetch.events(db, run_id, *_NEWS, where=which, parameters={"after": after_seq}, newest=most)
+    news = _ended(db, run_id, news)
     kinds, kernels = {type(entry.event) for entry in news}, _kernels(db, run_id, news)
     rising = _rising(db, run_id) if ev.DepthFinished in kinds else []
     limits = fetch.events(db, run_id, ev.LimitMeasured) if ev.LimitMeasured in kinds else []
@@ -112,6 +113,17 @@ def _row(
             return FeedRow(seq, at, event, is_again=any(limit.seq < seq for limit in limits))
         case _:
             return FeedRow(seq, at, event, kernel)
+
+
+def _ended(db: Database, run_id: str, news: list[fetch.RunEntry[Any]]) -> list[fetch.RunEntry[Any]]:
+    """The same, with the end of the run in the words that its head has for it."""
+    states = [entry for entry in news if isinstance(entry.event, _STATES)]
+    last = max(states, key=lambda entry: entry.seq, default=None)
+    if last is None or not isinstance(last.event, ev.RunEnded):
+        return news
+    told = fetch.of_run(db, run_id, "state_reason")
+    event = replace(last.event, reason=told[0] if told else last.event.reason)
+    return [replace(entry, event=event) if entry is last else entry for entry in news]
 
 
 _KERNEL = "candidate_id, number, speedup, noise, low, high"
