@@ -104,7 +104,8 @@ def _clock(session: Session, *, is_second: bool) -> CheckRecord:
     decides = "the evaluator's clock bounds what the device's decides" if is_second else "the evaluator's clock decides"
     detail = (
         f"{decides}; from each call it takes off {clock.cost_ns / 1e6:.3g} ms, which asking a worker takes (measured "
-        f"with the reference). It resolves {clock.spread_ns / 1e6:.3g} ms. Cross-check: {session.agreement}"
+        f"with the reference), and of the calls of a turn it counts the quickest of either side, since other load only "
+        f"adds time. It resolves {clock.spread_ns / 1e6:.3g} ms. Cross-check, over all calls: {session.agreement}"
     )
     quicker_ms = min(statistics.median(side) for side in zip(*session.pairs, strict=True))
     is_blurred = quicker_ms <= 2 * clock.spread_ns / 1e6 and not is_second
@@ -243,7 +244,7 @@ def _nothing_remembered(recall: Recall) -> CheckRecord:
     if recall.is_telling:
         return _check("nothing remembered", CheckOutcome.HELD, str(recall))
     reason = (
-        f"this check goes by the quickest of all calls (the latency is their median), and {recall.first_ms:.3g} ms is "
+        f"this check goes by the quickest of all calls (the latency is the median over turns), and {recall.first_ms:.3g} ms is "
         f"too short for a clock that resolves {recall.resolution_ms:.3g} ms"
     )
     return _check("nothing remembered", CheckOutcome.ABSENT, reason)

@@ -396,8 +396,8 @@ def timing(e: EvaluationRow) -> Facts:
     rows = [
         ("speed-up", wording.ratio(e)),
         ("95 % interval", wording.interval(e.low, e.high)),
-        ("kernel, median", wording.latency(e.latency_ms)),
-        (f"{e.baseline or 'baseline'}, median", wording.latency(e.baseline_latency_ms)),
+        ("kernel, median over the pairs", wording.latency(e.latency_ms)),
+        (f"{e.baseline or 'baseline'}, median over the pairs", wording.latency(e.baseline_latency_ms)),
         # The speed-up is the median over pairs; of noisy calls it is not what both medians give.
         (f"{e.baseline or 'baseline'} beside it, by the pairs", wording.latency(baseline_ms(e.speedup, e.latency_ms))),
         ("pairs", f"{e.sample_count:,}"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 from dataclasses import replace
 
 import pytest
@@ -138,4 +139,15 @@ def test_a_call_too_short_to_tell_whether_it_remembers_says_which_call_that_is()
     records = timing_checks.of(session(calls(130 * US), calls(460 * US)), setting)
     remembered = next(record for record in records if record.check == "nothing remembered")
     assert remembered.standing is CheckOutcome.ABSENT
-    assert "the quickest of all calls (the latency is their median), and 0.0499 ms is too short" in remembered.detail
+    told = "the quickest of all calls (the latency is the median over turns), and 0.0499 ms is too short"
+    assert told in remembered.detail
+
+
+def test_a_slow_call_of_a_turn_moves_the_median_of_all_calls_and_not_the_latency_which_is_said() -> None:
+    found = Session()
+    for quick, slow in zip(calls(50 * US), calls(90 * US), strict=True):
+        found.add([slow, quick, slow], [slow, quick, slow])
+    assert statistics.median(ms for ms, _ in found.pairs) == pytest.approx(0.05, rel=0.05)
+    (clock,) = [record for record in timing_checks.of(found, SETTING) if record.check == "clock"]
+    assert "of the calls of a turn it counts the quickest of either side" in clock.detail
+    assert "over all calls: a median call takes 0.09 ms" in clock.detail
