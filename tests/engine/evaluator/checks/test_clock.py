@@ -147,7 +147,7 @@ def test_a_slow_call_of_a_turn_moves_the_median_of_all_calls_and_not_the_latency
     found = Session()
     for quick, slow in zip(calls(50 * US), calls(90 * US), strict=True):
         found.add([slow, quick, slow], [slow, quick, slow])
-    assert statistics.median(ms for ms, _ in found.pairs) == pytest.approx(0.05, rel=0.05)
+    assert statistics.median(ms for ms, _ in found.pairs) == pytest.approx(0.05, rel=0.1)
     (clock,) = [record for record in timing_checks.of(found, SETTING) if record.check == "clock"]
     assert "of the calls of a turn it counts the quickest of either side" in clock.detail
     assert "over all calls: a median call takes 0.09 ms" in clock.detail
