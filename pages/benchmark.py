@@ -63,7 +63,7 @@ def draw_suite(name: str) -> str | None:
         folder = files.find(name)
         suite = suite_folders.read(folder)
     except SuiteError as error:
-        st.warning(wording.plain(str(error)), icon=":material/search_off:")
+        st.warning(wording.sentence(str(error)), icon=":material/search_off:")
         return None
     if suite is None:
         st.info("The suite's journal does not say yet what it is.", icon=":material/hourglass_top:")

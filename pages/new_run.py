@@ -221,8 +221,8 @@ def _start_button(why_not: str, waits: tuple[str, str] | None = None) -> bool:
     """Whether a start is asked for. Where none can be, the reason stands above the button, which is off. While the
     module is being tried or weighed it says so in the words of `waits`: the start waits for what comes of it."""
     if why_not:
-        st.warning(wording.plain(why_not), icon=":material/warning:")
-    label, tip = ("Start run", wording.plain(why_not)) if why_not or not waits else waits
+        st.warning(wording.sentence(why_not), icon=":material/warning:")
+    label, tip = ("Start run", wording.sentence(why_not)) if why_not or not waits else waits
     icon = "hourglass_top" if waits and not why_not else "play_arrow"
     is_asked = st.button(
         label, type="primary", icon=f":material/{icon}:", key="start", disabled=bool(why_not), help=tip or None,

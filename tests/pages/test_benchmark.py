@@ -60,7 +60,7 @@ def test_without_a_suite_the_page_says_what_one_is_and_how_to_start_it(home: Pat
     assert "No suite has been started here" in said
     assert all(act in said for act in ("Start quick", "Start kernelbench", "Edit a copy of demo"))
     assert "Edit a copy of kernelbench" not in said  # it takes words that a form has no field for
-    assert "no suite 'gone' was started here" in words(open_page("benchmark", suite="gone"))
+    assert "No suite 'gone' was started here" in words(open_page("benchmark", suite="gone"))
     assert "is no name of a suite" in words(open_page("benchmark", suite="../x"))
 
 

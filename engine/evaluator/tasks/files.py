@@ -221,7 +221,7 @@ def _which(folder: Path) -> str:
         return f"{folder} holds no task: `python -m engine tasks {folder}` tells why of each file"
     shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
     return (
-        f"{folder} is a folder with {len(names)} tasks, and this command takes one: give {folder / names[0]}, say. "
+        f"{folder} is a folder with {len(names)} tasks, where one is wanted: give {folder / names[0]}, say. "
         f"There are {shown}. `python -m engine tasks {folder}` lists them with their classes and the memory they need"
     )
 

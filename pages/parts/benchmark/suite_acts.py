@@ -80,7 +80,7 @@ def _start(suite: str) -> None:
         if files.folder_of(defined.name).journal_file.exists():
             st.info(BEGUN_BEFORE.format(wording.plain(defined.name)), icon=":material/history:")
     if why_not:
-        st.warning(wording.plain(why_not), icon=":material/warning:")
+        st.warning(wording.sentence(why_not), icon=":material/warning:")
     st.caption("The same from a terminal:")
     named = [word or parameter.upper() for word, parameter in zip(words, parameters, strict=True)]
     st.code(command(starting.command_of(suite, named, settings=more)), language=None, wrap_lines=True)

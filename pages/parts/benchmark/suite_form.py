@@ -105,7 +105,7 @@ def _name(source: str, wrong: list[str]) -> str:
         why = f"Name: a suite {name} was started here before. Choose another one."
     if why:
         wrong.append(why)
-        st.error(wording.plain(why), icon=":material/error:")
+        st.error(wording.sentence(why), icon=":material/error:")
     return name
 
 
@@ -254,10 +254,10 @@ def _summary(name: str, draft: Draft, wrong: list[str]) -> None:
         suite_acts.draw_takes(defined)
         why_not = lacking(draft)
     if why_not:
-        st.warning(wording.plain(why_not), icon=":material/warning:")
+        st.warning(wording.sentence(why_not), icon=":material/warning:")
     is_asked = st.button(
         "Start suite", type="primary", icon=":material/play_arrow:", key="start_new_suite", disabled=bool(why_not),
-        help=wording.plain(why_not) or None, width="stretch",
+        help=wording.sentence(why_not) or None, width="stretch",
     )  # fmt: skip
     if is_asked and not why_not and (folder := suite_acts.begin(lambda: starting.start_text(name, toml))):
         st.switch_page("benchmark.py", query_params={"suite": folder.name})

@@ -256,7 +256,7 @@ def _append(by: str, why: str, change: Revision, problem: str = "") -> None:
     """Write it and leave, or say what is missing and stay."""
     unsigned = "Your name is missing." if not by else "A reason is missing." if not why else ""
     if problem := problem or unsigned or amendments.append(change):
-        st.error(wording.plain(problem), icon=":material/error:")
+        st.error(wording.sentence(problem), icon=":material/error:")
         return
     st.session_state[PERSON] = change.by
     steer.say("Saved: the change is in the list of changes and can be reverted.")

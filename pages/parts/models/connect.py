@@ -210,7 +210,7 @@ def _save(entry: SavedModel, key: str) -> None:
         with st.spinner("Saving"):
             saved = supervisor.save_model(entry, key)
     except EngineError as error:
-        st.error(f"{wording.plain(wording.sentence(str(error)))}", icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         return
     kept = {KeyPlace.KEYRING: "; its key is in this system's keyring", KeyPlace.FILE: "; its key is in a file"}
     where = kept.get(saved.key, "") if saved.key else ""

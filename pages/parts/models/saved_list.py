@@ -21,7 +21,7 @@ def draw() -> None:
     """One line each; nothing where none is saved."""
     saved, why = supervisor.saved_models()
     if why:
-        st.warning(f"{wording.plain(wording.sentence(why))}", icon=":material/warning:")
+        st.warning(wording.sentence(why), icon=":material/warning:")
     if saved:
         st.markdown("## Saved models")
     refusal = access.why_nothing_is_saved()
@@ -53,7 +53,7 @@ def _remove(name: str) -> None:
     try:
         supervisor.remove_model(name)
     except EngineError as error:
-        st.error(f"{wording.plain(wording.sentence(str(error)))}", icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         return
     st.rerun()
 

@@ -16,7 +16,7 @@ def draw(entry: SavedModel, key: str = "") -> None:
         with st.spinner("Asking for one word"):
             reply = supervisor.try_model(entry, key or None)
     except EngineError as error:
-        st.error(f"{wording.plain(wording.sentence(str(error)))}", icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         return
     if reply.failure:
         st.error(f"**No reply.** {wording.plain(wording.capital(reply.failure))}", icon=":material/error:")

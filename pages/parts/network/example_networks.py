@@ -21,7 +21,7 @@ def waiting() -> list[ExampleNetwork]:
     try:
         return [one for one in examples.shipped() if not one.is_open]
     except EngineError as error:
-        st.warning(wording.plain(str(error)), icon=":material/error:")
+        st.warning(wording.sentence(str(error)), icon=":material/error:")
         return []
 
 

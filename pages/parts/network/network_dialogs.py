@@ -173,7 +173,7 @@ def _start(name: str, regions: Sequence[str]) -> None:
     budget = budget_form.draw(setup, "", wrong)
     why_not = wrong[0] if wrong else NO_RECORDING if setup.model == RECORDED else ""
     if why_not:
-        st.warning(wording.plain(why_not), icon=":material/warning:")
+        st.warning(wording.sentence(why_not), icon=":material/warning:")
     label = f"Start {wording.counted(len(regions), 'run')}"
     if dialogs.buttons("start_regions", label, ":material/play_arrow:", may=not why_not) and not why_not:
         _start_all(folder, network, regions, setup, budget)

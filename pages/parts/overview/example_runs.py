@@ -50,7 +50,7 @@ def draw() -> None:
     examples, failure = shipped()
     opened = queries.count_examples(index.current())
     if failure:
-        st.warning(wording.plain(failure), icon=":material/error:")
+        st.warning(wording.sentence(failure), icon=":material/error:")
     if not examples and not opened:
         return
     missing = examples - queries.titles(index.current(), examples).keys()

@@ -44,7 +44,7 @@ def draw(run: RunRow, state: RunState) -> None:
             problem = run_header.offer_resume(run, state)
             _acts(run, state)
         if problem:
-            st.error(wording.plain(problem), icon=":material/error:")
+            st.error(wording.sentence(problem), icon=":material/error:")
 
 
 def sentence(run: RunRow) -> str:

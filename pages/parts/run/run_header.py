@@ -68,7 +68,7 @@ def draw(run: RunRow, state: RunState) -> None:
             is_elsewhere = state is RunState.STOPPED and run_state.shown_state(run) is not RunState.WAITING
             problem = "" if is_elsewhere else offer_resume(run, state)
         if problem:
-            st.error(wording.plain(problem), icon=":material/error:")
+            st.error(wording.sentence(problem), icon=":material/error:")
 
 
 def draw_notes(run: RunRow, state: RunState) -> None:

@@ -48,7 +48,7 @@ def choose_model(run: RunRow, steering: SteeringState) -> None:
     step = _step_to_redo(run) if how == ONE_STEP else None
     text = " ".join(f"{model} {options}".split()) + (f" step={step.step}" if step else "")
     if problem := _problem(text):
-        st.error(wording.plain(problem), icon=":material/error:")
+        st.error(wording.sentence(problem), icon=":material/error:")
         dialogs.take_confirmed()
         return
     if how == ONE_STEP and step is None:
@@ -235,7 +235,7 @@ def save_recording(run: RunRow) -> None:
     try:
         text = supervisor.recording_of(folder.find_run(run.run_id))
     except (EngineError, FileNotFoundError) as error:
-        st.info(wording.plain(str(error)), icon=":material/info:")
+        st.info(wording.sentence(str(error)), icon=":material/info:")
         return
     st.markdown(
         f"{text.count(chr(10)) - 1:,} model replies of this run. A run from this file needs no API key; its kernels "
