@@ -84,8 +84,8 @@ def draw_notes(run: RunRow, state: RunState) -> None:
 
 
 EXAMPLE = (
-    "made on another machine and shipped with Tilewright; it counts in no total of your runs. Fork a kernel of it to go "
-    "on"
+    "made on another machine and shipped with Tilewright; it counts in no total of your runs. Fork a kernel of it to "
+    "go on"
 )
 
 
