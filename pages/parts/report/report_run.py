@@ -91,7 +91,8 @@ def _warnings(db: Database, run: RunRow) -> Iterator[str]:
         yield f"{damage.title(damages)}. {facts}".removeprefix(". ")
     count, advice = outcome.to_look_at(db, run.run_id, run.best_candidate_id or "")
     if count:
-        yield f"{count} to look at, which could change the verdict on the best kernel. {advice}"
+        findings = wording.counted(count, "finding")
+        yield f"To look at: {findings} of the best kernel could change its verdict. {advice}"
     if doubt := outcome.doubt_best(db, run):
         yield doubt.sentence
     if lost := outcome.loses(db, run):
