@@ -103,7 +103,8 @@ def draw_head(results: Results, has_runner: bool) -> None:
         st.caption(wording.plain(suite.defined.about))
     devices = ", ".join(map(wording.plain, results.devices)) or "nothing measured yet"
     is_unrecorded = any(cell.result is not None and cell.result.is_unrecorded for cell in results.cells)
-    price = wording.NOTHING_RECORDED if is_unrecorded else f"{suites_list.cost(suite)} for replies"
+    is_told = spent.cost_usd or not is_unrecorded
+    price = f"{suite_folders.cost(suite)} for replies" if is_told else wording.NOTHING_RECORDED
     is_first = has_runner and results.engine_s < 1  # time is told when a step ends
     used = "its first step at work" if is_first else f"{wording.seconds(results.engine_s)} of engine time spent"
     used = f"{price}, {used}" if spent.model_calls else used

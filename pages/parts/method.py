@@ -22,6 +22,6 @@ def begun(run: RunRow) -> tuple[int, int]:
     return catalogue.words(run.strategy).begun(run.depth, run.depths)
 
 
-def has_schedule(run_id: str) -> bool:
+def has_schedule(run_id: str, db: Database | None = None) -> bool:
     """Whether a run on auto shows profiles from a step index on that its options or its kernel class say."""
-    return catalogue.has_schedule(queries.strategy(index.current(), run_id))
+    return catalogue.has_schedule(queries.strategy(db or index.current(), run_id))

@@ -6,8 +6,11 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 
-from pages.parts import index
+from pages.parts import index, wording
 from storage.index import queries
+from storage.index.queries.suites import models_called
+from storage.run.saved_models import RECORDED
+from storage.run.steering.command_arguments import MANUAL
 from storage.suites import files
 from storage.suites.files import SuiteError, SuiteFolder
 from storage.suites.standing import Suite, fold
@@ -31,6 +34,30 @@ def read(folder: SuiteFolder) -> Suite | None:
     if kept is None or kept[0] != stamp:
         kept = _read[str(folder.path)] = stamp, fold(files.read(folder))
     return kept[1]
+
+
+def cost(suite: Suite) -> str:
+    """What its replies cost, in words: the least, where some were written elsewhere and tell no price."""
+    spent = suite.spent
+    if spent.cost_usd == 0:
+        return wording.PAID_NOTHING if spent.tokens or is_recorded(suite) else wording.UNRECORDED
+    return f"{least(suite)}{wording.cost(spent.cost_usd)}"
+
+
+def least(suite: Suite) -> str:
+    """What stands before a sum of tokens or dollars where those of some replies, written elsewhere, are not in it."""
+    return "at least " if suite.spent.cost_usd is not None and MANUAL in _called(suite) else ""
+
+
+def is_recorded(suite: Suite) -> bool:
+    """Whether all replies so far were recorded ones; before the first, whether those of every arm will be."""
+    if called := _called(suite):
+        return called == {RECORDED}
+    return all(f"--model {RECORDED}" in f"{suite.defined.settings} {arm.settings}" for arm in suite.defined.arms)
+
+
+def _called(suite: Suite) -> set[str]:
+    return models_called(index.current(), [planned.run_id for planned in suite.planned if planned.run_id])
 
 
 def of_runs(run_ids: Collection[str]) -> dict[str, str]:

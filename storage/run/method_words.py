@@ -98,6 +98,11 @@ class MethodWords:
         return f"{self.steps[:1].upper()}{self.steps[1:]}"
 
     @property
+    def limited(self) -> str:
+        """What the run's limit of step indexes counts, at the beginning of a line."""
+        return f"{self.titles} after the first" if self.counts_first else self.titles
+
+    @property
     def distinct(self) -> str:
         """Beside the number of an engine's step, which is a call, a compile or a check: never the same word."""
         return self.step if self.step != "step" else "search step"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from pages import report
 from storage.run import events as ev
 from storage.run.blobs import Blobs
 from storage.run.settings import RunState, StepKind
@@ -176,6 +177,13 @@ def test_the_engine_time_never_runs_backwards(page: Page, server: Server) -> Non
     engine.emit(ev.StateChanged(RunState.PAUSED, "paused by a person"))  # the step in flight is broken off
     expect(page.locator(".figures .state .value")).to_have_text("paused")
     assert shown() >= before
+
+
+def test_engine_time_is_rounded_on_the_page_of_a_run_as_in_its_report(page: Page, server: Server) -> None:
+    folder = samples.write_run(server.runs, "rounded", depths=3)  # 125.5 s
+    assert "Engine time<b>2 min 06 s</b>" in report.report_of([folder])
+    page.goto(f"{server.url}/run?run=rounded")
+    expect(page.locator(".figures .elapsed .value")).to_have_text("2:06")
 
 
 def test_no_word_of_the_head_is_cut_while_a_kernel_is_open(page: Page, server: Server) -> None:

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from engine import supervisor
 from engine.suites import definition, tables
 from engine.suites.runner import hold
-from pages.parts import index, wording
+from pages.parts import index, suite_folders, wording
 from pages.parts.benchmark import cells_matrix, suite_draft, suite_forecast, suites_list
 from pages.parts.new_run import forecast
 from pages.parts.new_run.forecast import Forecast
@@ -311,7 +311,13 @@ def test_who_wrote_the_replies_and_not_the_settings_says_what_they_cost(
     assert "$0.00" not in said.split("Kernel class")[0]
     suite = fold(files.read(files.find(NAME)))
     assert suite is not None
-    assert suites_list.is_recorded(suite) is (model == "recorded")
+    assert suite_folders.is_recorded(suite) is (model == "recorded")
+    others = replace(suite, cells={c: replace(s, spent=Spent(3, 900, 0.25)) for c, s in list(suite.cells.items())[:1]})
+    cell = suites_list.spent_cell(others)
+    assert isinstance(cell, dict)
+    assert (cell["text"], str(cell["note"]).partition(",")[0]) == (
+        ("at least $0.25", "at least 900 tokens") if model == "manual" else ("$0.25", "900 tokens")
+    )
 
 
 def test_only_what_a_person_has_marked_clean_counts_where_that_is_asked_for(home: Path, open_page: Open) -> None:

@@ -13,7 +13,7 @@ from pages.parts import index, method
 from pages.parts.run import activity, kernel_panel, lineage_strip
 from pages.parts.run.curve_marks import Phase, phase_bands, phases
 from pages.parts.run.feed_sentences import FeedItem, FeedKind
-from pages.parts.status import alerts, now
+from pages.parts.status import alerts, now, settings_list
 from pages.parts.status.alerts import AlertKind
 from storage.index import queries
 from storage.index.queries import CostRow, ExposureRow, FamilyRow, TroubleRow
@@ -220,3 +220,19 @@ def test_a_run_without_a_correct_kernel_says_so_and_counts_its_only_sample(open_
     assert catalogue.words("best_of").place(0, 0) == "1 of 1 sample"
     assert catalogue.words("best_of").begun(None, 7) == (0, 8)
     assert catalogue.words("cutegen").place(3, 8) == "depth 3 of 8"
+
+
+def test_the_limit_of_samples_counts_the_first_one_as_the_list_of_runs_does(open_page: Open) -> None:
+    one, two = examples.open_examples(["gelu-20261125-104436-3c8f", "tanh-20261125-034810-a1d2"])
+    open_page("overview")
+    told = {}
+    for run in (one, two):
+        listed, found = settings_list.of(run.run_id), queries.run(index.current(), run.run_id)
+        assert not isinstance(listed, str)
+        assert found
+        told[run.run_id] = dict(listed)["Samples"], dict(listed)["Limits at the start"], method.begun(found)
+    assert told[one.run_id] == ("1", "1 sample", (1, 1))
+    assert told[two.run_id] == ("8", "3 samples (of this and “Samples” above the lower holds)", (3, 3))
+    assert (catalogue.words("best_of").limited, catalogue.words("cutegen").limited) == (
+        "Samples after the first", "Depths"
+    )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from engine import examples, replaying
 from pages.parts import index, wording
 from pages.parts.overview import runs_table
+from pages.parts.report.report_run import run_report
 from pages.parts.status import outcome, provenance
 from storage.index import queries
 from storage.run import events as ev
@@ -171,3 +173,5 @@ def test_two_examples_that_were_one_run_until_then_say_so(home: Path, open_page:
         said = words(open_page("run", run=one))
         assert "Its 3 kernels are those of [Linear, group norm, Swish, multiply, Swish" in said.replace("\\", "")
         assert f"{name}](run?run={other}), with their timings: until then the two were one run." in said
+        told = run_report(index.current(), one)
+        assert re.search(f"Its 3 kernels are those of “Linear[^”]*{name}” \\(run {other}\\), with their timings", told)

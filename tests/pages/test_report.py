@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import re
 from dataclasses import replace
@@ -12,8 +13,9 @@ import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
+from engine import examples
 from pages import report
-from pages.parts import wording
+from pages.parts import index, wording
 from pages.parts.report import report_run
 from pages.parts.report.report_html import DIFF_LINES, ENVIRONMENT, Curve, Level, Series, Spot, escape, render
 from pages.parts.report.report_run import run_report
@@ -117,6 +119,44 @@ def test_a_report_has_the_figures_and_the_bars_of_the_page(home: Path) -> None:
     assert max(bar.share for bar in bars) == 1
     for told in [*(one.value for one in shown), *(bar.text for bar in bars)]:
         assert str(escape(told)) in text
+
+
+@pytest.mark.parametrize(
+    ("name", "sentences"),
+    [
+        ("16_DenseNet201-20261129-195242-4754", (
+            "a slow or busy processor held it up here. Over the lesser time it is 2.47× as fast.",
+            "Drawn at its latency: torch.compile. Eager PyTorch took less time beside it",
+            "Depth 2 made no kernel: left to go back to kernel 2.",
+        )),
+        ("40_GRUHidden-20261129-200622-27d9", (
+            "The machine was busy while the best kernel was timed",
+            "On a quiet machine its figures may be others.",
+            "61.1× is above 10×, so the kernel was timed again in fresh processes: 61.1×, then 56.6×.",
+            "re-measured: The speed-up is beyond what is usual or possible",
+            "2 other kernels are tied with",
+            "Its rise at kernel 3 is smaller than what two timings of one kernel can differ by",
+        )),
+        ("softmax-20261125-072455-5580", (
+            "Kernel 8 is tied with",
+            "The model saw no profile at depth 5: kernel 6 was not profiled.",
+        )),
+    ],
+)  # fmt: skip
+def test_a_report_qualifies_its_headline_and_its_curve_as_the_page_of_the_run_does(
+    home: Path, open_page: Open, name: str, sentences: tuple[str, ...]
+) -> None:
+    examples.open_examples([name])
+    app = open_page("run", run=name)
+    assert not app.exception
+    on_page = words(app).replace("\\", "") + "".join(link.proto.help for link in app.get("page_link"))
+    text = html.unescape(run_report(index.current(), name))
+    for sentence in sentences:
+        assert sentence in text, sentence
+        assert sentence in on_page, sentence
+    opening = text[text.index("<h1>") : text.index("<h2>")]
+    assert sentences[0] in opening, "beside the headline"
+    assert wording.task(name.partition("-")[0]) in opening.partition("<dt>Task</dt><dd>")[2].partition(",")[0]
 
 
 @pytest.mark.parametrize("ending", ["new", "running", "failed", "waiting"])

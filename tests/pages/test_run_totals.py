@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pages.parts import index
+from engine import examples, replaying
+from pages.parts import index, wording
 from pages.parts.overview import run_totals
 from storage.index import queries
 from storage.index.queries import GroupBy
@@ -28,11 +29,13 @@ def add(run: RunFolder, events: list[ev.Event]) -> None:
 
 
 def test_what_is_known_of_a_day_is_told_beside_what_is_not() -> None:
-    def said(calls: int, tokens: int, uncounted: int, usd: float, unpriced: int) -> list[tuple[str, str]]:
+    def said(
+        calls: int, tokens: int, uncounted: int, usd: float, unpriced: int, unrecorded: int = 0
+    ) -> list[tuple[str, str]]:
         totals = queries.RunTotals(
             accepted=0, accepted_since=0, tokens_since=tokens, uncounted_since=uncounted, calls_since=calls,
-            cost_usd_since=usd, unpriced_since=unpriced, best_speedup=None, best_low=None, best_high=None,
-            best_noise=None, best_task=None, best_run=None,
+            cost_usd_since=usd, unpriced_since=unpriced, unrecorded_since=unrecorded, best_speedup=None,
+            best_low=None, best_high=None, best_noise=None, best_task=None, best_run=None,
         )  # fmt: skip
         figures = {figure.label: figure for figure in run_totals.of_runs([], totals)}
         return [(figures[name].value, figures[name].note) for name in ("Tokens today", "Money today")]
@@ -41,6 +44,10 @@ def test_what_is_known_of_a_day_is_told_beside_what_is_not() -> None:
         ("0", "16 calls, tokens of 3 not told"), ("nothing paid", "and 3 calls without a price"),
     ]  # fmt: skip
     assert said(16, 900, 3, 1.2, 3)[1] == ("$1.20", "and 3 calls without a price")
+    assert said(3, 0, 0, 0.0, 0, 3) == [("not recorded", "3 calls"), ("not recorded", "")]
+    assert said(5, 900, 0, 1.2, 0, 3) == [
+        ("900", "5 calls, tokens of 3 not recorded"), ("$1.20", "cost of 3 not recorded"),
+    ]  # fmt: skip
     assert said(3, 0, 3, 0.0, 3) == [("not told", "3 calls, tokens of 3 not told"), ("–", "3 calls without a price")]
 
 
@@ -73,6 +80,37 @@ def test_of_a_group_some_of_whose_calls_have_no_price_the_least_that_it_cost_is_
     unpriced.journal_file.write_text(text)
     open_page("overview")
     assert cost_of_group() == ("at least $0.36", "30 calls without a price")
+
+
+def test_a_group_counts_the_calls_that_its_runs_pages_tell_and_adds_no_zero_for_what_is_not_recorded(
+    home: Path, open_page: Open
+) -> None:
+    """Of examples whose replies were handed in, all or those after the first; then with a run that was paid for."""
+    names = (
+        "16_DenseNet201-20261129-195242-4754",
+        "40_GRUHidden-20261129-200622-27d9",
+        "tensor_3d_matmul-20261125-034733-d795",
+    )
+    examples.open_examples(names)
+    open_page("overview")
+
+    def told() -> tuple[object, ...]:
+        (group,) = queries.groups(index.current(), GroupBy.STRATEGY)
+        cells: Any = run_totals._cells(GroupBy.STRATEGY, group)
+        return cells["calls"], cells["tokens"], cells["cost"]["text"], cells["cost"]["title"]
+
+    runs = [run for name in names if (run := queries.run(index.current(), name))]
+    assert sum(run.model_calls for run in runs) == 8
+    assert told() == ("8", "not recorded", "not recorded", "8 calls not recorded")
+    folder = write_run(home / "runs", "paid", seed=0)
+    replaying.prepare(replaying.settings_of(folder, 1.0), folder)
+    open_page("overview")
+    paid = queries.run(index.current(), "paid")
+    assert paid is not None
+    known = wording.tokens(paid.tokens), wording.cost(paid.cost_usd)
+    assert told() == (f"{8 + paid.model_calls}", *(f"at least {one}" for one in known), "8 calls not recorded")
+    totals = queries.run_totals(index.current(), 0.0)
+    assert (totals.calls_since, totals.unrecorded_since) == (paid.model_calls, 0)
 
 
 def cost_of_group() -> tuple[str, str]:

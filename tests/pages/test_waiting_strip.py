@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -65,6 +66,28 @@ def test_the_span_that_a_share_is_of_is_named_once() -> None:
     strip = waiting_strip.Strip(0, 100, bars)
     said = "Device worked 10 % of these 3 hours; models were writing 10 %."
     assert waiting_strip.sentence_of_devices(strip, "these 3 hours") == said
+
+
+def test_a_suite_of_many_devices_tells_times_and_no_shares_of_a_span_in_which_most_were_elsewhere(
+    home: Path, open_page: Open
+) -> None:
+    def bar(lane: Lane, began: float, ended: float, device: str = "") -> Bar:
+        return Bar("r1", lane, device, began, ended, 1, "check", None, "")
+
+    on_devices = [bar(Lane.DEVICE, 100.0 * k, 100.0 * k + 10 + k, f"GPU-{k}") for k in range(4)]
+    strip = waiting_strip.Strip(0, 3600, (
+        *on_devices, bar(Lane.MODEL, 5, 20), bar(Lane.PERSON, 400, 3000), bar(Lane.LEASE, 300, 330),
+    ))  # fmt: skip
+    assert waiting_strip.sentence_of_suite(strip) == (
+        "From the first run's start to the last one's end 1 h 00 min passed. For 1 min 13 s of it some run was at "
+        "work. 4 devices worked 46 s together, the busiest of them 13 s; models were writing for 15 s; a run waited "
+        "for a device for 30 s."
+    )
+    paper = tomllib.loads((examples.SHIPPED / "table2_h200.toml").read_text())
+    examples.open_examples(paper["arms"]["h200"])
+    said = words(open_page("benchmark", suite="table2_h200", show_suite="timeline")).replace("\\", "")
+    assert "some run was at work. 9 devices worked 20 min 37 s together, the busiest of them 7 min 48 s;" in said
+    assert "worked less than 1 %" not in said
 
 
 def test_a_device_is_idle_where_nobody_holds_it_and_an_engine_is_at_work() -> None:

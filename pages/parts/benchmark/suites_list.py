@@ -9,10 +9,8 @@ import streamlit as st
 from engine import supervisor
 from engine.suites import definition
 from engine.suites.tables import ARM, progress_line
-from pages.parts import access, index, run_state, suite_folders, wording
+from pages.parts import access, run_state, suite_folders, wording
 from pages.parts.widgets import table
-from storage.index.queries.suites import models_called
-from storage.run.saved_models import RECORDED
 from storage.suites import files
 from storage.suites.records import Defined
 from storage.suites.standing import Suite, as_left
@@ -90,24 +88,10 @@ def spent_cell(suite: Suite) -> table.Cell:
     if not spent.model_calls:
         return table.text(wording.NONE, "muted", "", "no run of it has asked a model and ended")
     if spent.tokens:
-        return table.text(cost(suite), "", f"{wording.tokens(spent.tokens)} tokens, {time}")
-    told = wording.NOT_CALLED if is_recorded(suite) else wording.NOT_RECORDED
-    return table.text(cost(suite), "", time, told)
-
-
-def cost(suite: Suite) -> str:
-    """What its replies cost, in words."""
-    spent = suite.spent
-    if spent.cost_usd == 0:
-        return wording.PAID_NOTHING if spent.tokens or is_recorded(suite) else wording.UNRECORDED
-    return wording.cost(spent.cost_usd)
-
-
-def is_recorded(suite: Suite) -> bool:
-    """Whether all replies so far were recorded ones; before the first, whether those of every arm will be."""
-    if called := models_called(index.current(), [planned.run_id for planned in suite.planned if planned.run_id]):
-        return called == {RECORDED}
-    return all(f"--model {RECORDED}" in f"{suite.defined.settings} {arm.settings}" for arm in suite.defined.arms)
+        tokens = f"{suite_folders.least(suite)}{wording.tokens(spent.tokens)} tokens"
+        return table.text(suite_folders.cost(suite), "", f"{tokens}, {time}")
+    told = wording.NOT_CALLED if suite_folders.is_recorded(suite) else wording.NOT_RECORDED
+    return table.text(suite_folders.cost(suite), "", time, told)
 
 
 @functools.cache

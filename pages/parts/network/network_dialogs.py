@@ -13,7 +13,7 @@ from engine import supervisor
 from engine.errors import EngineError
 from engine.evaluator import tasks
 from engine.networks import starting
-from pages.parts import access, network_folders, number_field, wording
+from pages.parts import access, network_folders, number_field, suite_folders, wording
 from pages.parts.new_run import budget_form
 from pages.parts.new_run import setup as setup_form
 from pages.parts.new_run.setup import Setup
@@ -265,7 +265,7 @@ def _as_before(suite: Suite) -> tuple[str, str]:
     told = f"`{settings}`" if settings else "recorded replies" if recordings else "the engine's own settings"
     st.caption(
         f"It goes on with the search that was begun, with {told}. Spent so far: "
-        f"{wording.counted(spent.model_calls, 'model call')}, {wording.plain(wording.paid(spent.cost_usd))}. The limit "
+        f"{wording.counted(spent.model_calls, 'model call')}, {wording.plain(suite_folders.cost(suite))}. The limit "
         "counts these too."
     )
     return settings, recordings

@@ -82,8 +82,8 @@ def draw(setup: Setup, recorded_task: str, wrong: list[str], start: Preset | Non
 
     words = setup.strategy.words
     # Not while it is typed: other fields of the form reach as far as this number.
-    steps = first[0].text_input(words.titles, str(depths), key=f"depths:{recorded}{suffix}", help=words.counts)
-    depth_count = number_field.take(first[0], words.titles, steps, 1, wrong, MOST_DEPTHS, may_be_empty=False)
+    steps = first[0].text_input(words.limited, str(depths), key=f"depths:{recorded}{suffix}", help=words.counts)
+    depth_count = number_field.take(first[0], words.limited, steps, 1, wrong, MOST_DEPTHS, may_be_empty=False)
     calls = field(first[1], "Maximum model calls", f"max_calls{suffix}", preset.calls)
     cost = field(first[2], "Maximum cost (US dollars)", f"max_cost{suffix}", preset.cost, 0.01)
     tokens = field(second[0], "Maximum tokens", f"max_tokens{suffix}", preset.tokens)

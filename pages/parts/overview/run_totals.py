@@ -53,18 +53,23 @@ def draw(counts: Sequence[StateCount], totals: RunTotals) -> None:
 def of_runs(counts: Sequence[StateCount], totals: RunTotals) -> list[Figure]:
     """What the strip says."""
     by_state = {row.state: row.runs for row in counts}
-    is_priced = totals.calls_since > totals.unpriced_since
-    cost = wording.paid(totals.cost_usd_since) if is_priced else wording.NONE
+    told = totals.calls_since - totals.unrecorded_since
+    is_priced, is_counted = told > totals.unpriced_since, told > totals.uncounted_since or not totals.calls_since
+    nothing = wording.NONE if told or not totals.calls_since else wording.UNRECORDED
+    cost = wording.paid(totals.cost_usd_since) if is_priced else nothing
     unpriced = f"{wording.counted(totals.unpriced_since, 'call')} without a price" if totals.unpriced_since else ""
     unpriced = f"and {unpriced}" if is_priced and unpriced else unpriced
     untold = f", tokens of {totals.uncounted_since:,} {wording.UNTOLD}" if totals.uncounted_since else ""
-    is_counted = totals.calls_since > totals.uncounted_since or not totals.calls_since
-    tokens = totals.tokens_since if is_counted else None
+    if totals.unrecorded_since and told:
+        unrecorded = f"{totals.unrecorded_since:,} {wording.UNRECORDED}"
+        untold += f", tokens of {unrecorded}"
+        unpriced = f"{unpriced}, cost of {unrecorded}".removeprefix(", ")
+    tokens = wording.tokens(totals.tokens_since) if is_counted else wording.UNTOLD if told else wording.UNRECORDED
     today = f"{totals.accepted_since:,} today" if totals.accepted_since else ""
     return [
         Figure("Running", f"{by_state.get(RunState.RUNNING, 0):,}"),
         Figure("Kernels accepted", f"{totals.accepted:,}", today, "kernels that became the result of their step"),
-        Figure("Tokens today", wording.tokens(tokens), f"{wording.counted(totals.calls_since, 'call')}{untold}"),
+        Figure("Tokens today", tokens, f"{wording.counted(totals.calls_since, 'call')}{untold}"),
         Figure("Money today", cost, unpriced, "model calls since midnight; prices are those of prices.toml"),
         Figure(
             "Best speed-up", wording.best(totals),
@@ -88,9 +93,9 @@ COLUMNS = [
     table.Column("mean", "Mean best", "right", "geometric mean of the runs' best speed-ups over eager"),
     table.Column("best", "Best", "right", "the best speed-up of any run of the group"),
     table.Column("accepted", "Kernels accepted", "right"),
-    table.Column("calls", "Model calls", "right"),
-    table.Column("tokens", "Tokens", "right"),
-    table.Column("cost", "Cost", "right", "known costs of the model calls"),
+    table.Column("calls", "Model calls", "right", "of all runs of the group; replays make none"),
+    table.Column("tokens", "Tokens", "right", "of these calls, as far as they are known"),
+    table.Column("cost", "Cost", "right", "of these calls, as far as it is known"),
     table.Column("age", "Last run", "right"),
 ]
 
@@ -109,6 +114,7 @@ def _cells(by: GroupBy, row: GroupRow) -> dict[str, table.Cell]:
     model = row.name if by is GroupBy.MODEL else ""
     name = wording.task(row.name) if by is GroupBy.TASK else row.name
     unpriced = f"{wording.counted(row.unpriced_calls, 'call')} without a price" if row.unpriced_calls else ""
+    unrecorded = f"{wording.counted(row.unrecorded_calls, 'call')} {wording.UNRECORDED}" if row.unrecorded_calls else ""
     return {
         "name": table.link(name) if row.name else table.text(f"without a {by}", "muted"),
         "runs": f"{row.runs:,}",
@@ -118,14 +124,23 @@ def _cells(by: GroupBy, row: GroupRow) -> dict[str, table.Cell]:
         "best": table.text(wording.best(row), wording.gain_tone(row.best_low, row.best_high)),
         "accepted": f"{row.accepted:,}",
         "calls": f"{row.model_calls:,}",
-        "tokens": wording.tokens(row.tokens, model),
-        "cost": table.text(_cost(row, model), "", "", unpriced),
+        "tokens": _tokens(row, model),
+        "cost": table.text(_cost(row, model), "", "", ", ".join(filter(None, [unpriced, unrecorded]))),
         "age": table.age(row.last_created_at),
     }
 
 
+def _tokens(row: GroupRow, model: str) -> str:
+    """Of calls that tell none what the others took is the least that all did."""
+    if not (row.uncounted_calls or row.unrecorded_calls):
+        return wording.tokens(row.tokens, model)
+    nothing = wording.UNRECORDED if row.unrecorded_calls else wording.UNTOLD
+    return f"at least {wording.tokens(row.tokens)}" if row.tokens else nothing
+
+
 def _cost(row: GroupRow, model: str) -> str:
     """Of calls without a price what the others cost is the least that all did."""
-    if not row.unpriced_calls:
+    if not (row.unpriced_calls or row.unrecorded_calls):
         return wording.paid(row.cost_usd, model)
-    return f"at least {wording.paid(row.cost_usd)}" if row.cost_usd else wording.UNKNOWN
+    nothing = wording.UNRECORDED if row.unrecorded_calls else wording.UNKNOWN
+    return f"at least {wording.paid(row.cost_usd)}" if row.cost_usd else nothing

@@ -12,7 +12,16 @@ from pages.parts import method, run_state, texts, wording
 from pages.parts.kernel import repair_tab, story, sweep_table, trust_tab
 from pages.parts.kernel.metrics import before_and_after, not_compared
 from pages.parts.report.report_html import Curve, Level, Series, Spot, render
-from pages.parts.status import alternatives, damaged, outcome, settings_list, step_sentences, waiting_strip
+from pages.parts.status import (
+    alternatives,
+    curve_notes,
+    damaged,
+    outcome,
+    provenance,
+    settings_list,
+    step_sentences,
+    waiting_strip,
+)
 from pages.parts.widgets import diff
 from storage import codec
 from storage.index import queries
@@ -44,6 +53,7 @@ def run_report(db: Database, run_id: str) -> str:
         f"{run.title}: {outcome.headline(db, run)}",
         text_of=lambda blob: texts.source(run_id, blob),
         warnings=list(_warnings(db, run)),
+        notes=list(filter(None, _notes(db, run, attempts))),
         known=_known(db, run),
         numbers=[(figure.label, figure.value, figure.note) for figure in outcome.figures(db, run)],
         time_title=outcome.TIME_TITLE,
@@ -53,6 +63,7 @@ def run_report(db: Database, run_id: str) -> str:
         calls_title=outcome.CALLS_TITLE,
         call_bars=outcome.call_bars(db, run_id),
         curve=_curve(db, run, attempts, {depth.depth for depth in shown}),
+        curve_notes=curve_notes.of_report(db, run),
         depths=list(_depths(db, run, shown, attempts)),
         depth_count=len(depths),
         words=method.words(run_id, db),
@@ -78,6 +89,12 @@ def _warnings(db: Database, run: RunRow) -> Iterator[str]:
         yield f"Replay of run {run.replay_of}: shown again, not measured again."
     if facts := " ".join(damage.sentences(damages)):
         yield f"{damage.title(damages)}. {facts}".removeprefix(". ")
+    count, advice = outcome.to_look_at(db, run.run_id, run.best_candidate_id or "")
+    if count:
+        findings = wording.counted(count, "finding")
+        yield f"To look at: {findings} of the best kernel could change its verdict. {advice}"
+    if doubt := outcome.doubt_best(db, run):
+        yield doubt.sentence
     if lost := outcome.loses(db, run):
         yield lost
     if avoidable := outcome.avoidable(db, run.run_id, run.best_candidate_id or ""):
@@ -92,12 +109,21 @@ def _warnings(db: Database, run: RunRow) -> Iterator[str]:
         yield f"This run is {state}. The report shows its state at the time of writing."
 
 
+def _notes(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> Iterator[str]:
+    """What else stands beside the result on the run's page, or under its curve; empty texts among them."""
+    if run.best_candidate_id:
+        yield outcome.tied(run, attempts, "the best kernel")
+        yield outcome.decided(db, run.run_id, run.best_candidate_id)
+    yield outcome.limit_doubt(db, run.run_id)
+    yield provenance.shared_in_report(db, run, run_state.of(run))
+
+
 def _known(db: Database, run: RunRow) -> list[tuple[str, str]]:
     limit = queries.limit(db, run.run_id)
     return [
         ("Run", run.run_id),
         ("State", f"{run_state.of(run)}" + (f": {run.state_reason}" if run.state_reason else "")),
-        ("Task", f"{run.title}, {wording.CLASS_NAME[run.kernel_class]}"),
+        ("Task", f"{wording.task(run.task_name)}, {wording.CLASS_NAME[run.kernel_class]}"),
         ("Device", f"{limit.model}, toolchain {run.toolchain}" if limit else f"toolchain {run.toolchain}"),
         ("Language", languages.label(run.language)),
         ("Model", wording.model(run.model, run.is_example)),

@@ -14,7 +14,8 @@ import streamlit as st
 from pages.parts import index, method, run_settings, wording
 from pages.parts.run import curve_marks, selection
 from pages.parts.run.curve_marks import Phase
-from pages.parts.status import alternatives, beside_base, unshown
+from pages.parts.status import alternatives, beside_base, curve_notes, unshown
+from pages.parts.status.curve_notes import Told
 from pages.parts.widgets import plot
 from storage.codec import DecodeError
 from storage.index import queries
@@ -58,7 +59,7 @@ def draw(run: RunRow) -> CurveRows:
 
 def draw_notes(rows: CurveRows) -> None:
     """What of the curve stands in no legend."""
-    st.caption(" ".join(filter(None, [_marks(rows), _left_out(rows)])))
+    st.caption(wording.plain(" ".join(filter(None, [_marks(rows), _left_out(rows)]))))
 
 
 def gather(run: RunRow, selected_id: str = "") -> CurveRows:
@@ -92,7 +93,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         target_speedup=settings.budget.target_speedup if settings else None,
         selected_id=selected_id,
         baselines=[row.beside(best_eager_ms) for row in timed],
-        by_latency=[row.name for row in alternatives.known(timed) if row.beside(best_eager_ms) != row],
+        by_latency=curve_notes.by_latency(timed, best_eager_ms),
         words=words,
         is_by_hand=queries.first_model(db, run.run_id) == MANUAL,
         is_handed_in=wording.is_handed_in(run.model, run.is_example),
@@ -123,42 +124,19 @@ def _marks(rows: CurveRows) -> str:
     """What the marks that stand in no legend mean."""
     if not rows.points:
         return ""
-    notes = ["The vertical bar through a point is the range in which its true speed-up lies with 95 % probability."]
-    if unproven := [f"{row.number}" for row in rows.rises if not row.is_gain]:
-        kernels = ("kernel " if len(unproven) == 1 else "kernels ") + " and ".join(
-            filter(None, [", ".join(unproven[:-1]), unproven[-1]])
-        )
-        notes.append(
-            f"The green line is the highest speed-up measured so far. Its rise at {kernels} is smaller than "
-            "what two timings of one kernel can differ by, so it may be no gain."
-        )
+    notes = [curve_notes.INTERVAL]
+    told = Told(rows.rises, rows.baselines, rows.by_latency, rows.missed, rows.kernelless)
+    notes += curve_notes.rises(told)
     if rows.eager_ms:
         took = wording.latency(rows.eager_ms)
         notes.append(
             f"The scale on the right is the time of a call where eager PyTorch takes {took}; it is timed anew beside "
             "each kernel."
         )
-    if rows.by_latency:
-        notes.append(
-            f"Drawn at its latency: {wording.plain(', '.join(rows.by_latency))}. Eager PyTorch took less time beside "
-            "it than beside the best kernel, so its speed-up in its own session, which Trust tells, is lower."
-        )
-    for vague in alternatives.vague(rows.baselines):
-        notes.append(
-            f"{wording.plain(vague.name)} has no line: its time varied so much "
-            f"({wording.interval(vague.low, vague.high)} over eager PyTorch) that there is no one place for it."
-        )
+    notes += curve_notes.lines(told, "which Trust tells")
     if any(p.base_id for p in rows.points):
         notes.append("A thin line leads from a kernel to one made from it; it is dotted where that one was not kept.")
-    for row in rows.missed[:MOST_MISSED]:
-        notes.append(
-            f"The model saw no profile at {rows.words.step} {row.depth}: {wording.plain(unshown.reason(row))}."
-        )
-    if more := len(rows.missed[MOST_MISSED:]):
-        notes.append(f"{wording.capital(rows.words.counted(more))} more had none to show either.")
-    for ended in [row for row in rows.kernelless if row.count == 1 and row.reason][:MOST_MISSED]:
-        step = f"{wording.capital(rows.words.step)} {ended.depth}"
-        notes.append(f"{step} made no kernel: {wording.plain(wording.ended(ended.reason))}")
+    notes += curve_notes.gaps(told, rows.words)
     if rows.selected_id:
         notes.append("A ring marks the kernel that is open, or was last.")
     return " ".join(notes)
@@ -182,7 +160,6 @@ def _settings(run_id: str) -> RunSettings | None:
         return None
 
 
-MOST_MISSED = 4
 NO_KERNEL = "no kernel made"
 MANY = 300  # points beyond which their marks are smaller
 GRID = {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}

@@ -94,10 +94,8 @@ def _best(run: RunRow, state: RunState) -> dict[str, str]:
         said = f"{first} faster than its first kernel, {_not_yet(beyond, state)}" if first else _not_yet(beyond, state)
         shown["title"] = f"{made_of} {shown['title']}".strip()
         return shown | {"said": wording.capital(said), "note": f"{measured} over eager PyTorch{uncertain}", "tone": ""}
-    spread = wording.beside(run.best_noise, run.best_low, run.best_high)
-    note = spread + uncertain + (f" · {_tied(run)}" if run.tied_kernels else "")
     form = "value" if relative.is_known(run.best_noise or 0.0) else "said"  # a range is too long for the large figure
-    return shown | {form: wording.best(run), "note": note, "tone": "good"}
+    return shown | {form: wording.best(run), "note": outcome.beside_best(run, doubt), "tone": "good"}
 
 
 def _not_yet(beyond: str, state: RunState) -> str:
@@ -140,11 +138,6 @@ def _latency(run: RunRow) -> dict[str, str]:
         "note": f"PyTorch {wording.latency(eager_ms)}" if eager_ms else "",
         "title": f"{wording.LATENCIES} {anew}".strip(),
     }  # fmt: skip
-
-
-def _tied(run: RunRow) -> str:
-    """How many other kernels the best one does not beat beyond the noise."""
-    return f"tied with {wording.counted(run.tied_kernels, 'other kernel')}"
 
 
 def headroom(run: RunRow) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, run_state, texts, wording
 from pages.parts.run import kernel_panel, run_header
-from pages.parts.status import alternatives, beside_base, damaged, outcome
+from pages.parts.status import alternatives, damaged, outcome
 from pages.parts.steering import dialogs
 from storage.index import queries
 from storage.index.queries import RunRow
@@ -58,13 +58,13 @@ def sentence(run: RunRow) -> str:
     else:
         measured = wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
         came = f"kernel {_number(run)} is {measured} as fast as eager PyTorch{_and_over(run)}"
-    tied = f" {_tied(run)}" if run.best_speedup and run.tied_kernels else ""
-    said = f"{wording.capital(came)}.{tied}"
+    said = f"{wording.capital(came)}."
     if not run.best_speedup or not run.best_candidate_id:
         return said
     db = index.current()
     avoidable = outcome.avoidable(db, run.run_id, run.best_candidate_id)
-    return " ".join(filter(None, [said, avoidable, outcome.timed_in_turns(db, run)]))
+    ties = outcome.tied(run, index.attempts(run.run_id))
+    return " ".join(filter(None, [said, ties, avoidable, outcome.timed_in_turns(db, run)]))
 
 
 def _and_over(run: RunRow) -> str:
@@ -76,15 +76,6 @@ def _and_over(run: RunRow) -> str:
     if alternatives.is_eager_best(fastest):
         return ", the fastest alternative"
     return f" and {wording.ratio(ratio)} as fast as {alternatives.named(fastest)}"
-
-
-def _tied(run: RunRow) -> str:
-    """Which kernels may be as fast as the best, in figures where it is one."""
-    attempts = index.attempts(run.run_id)
-    best, tied = next((a for a in attempts if a.is_best), None), [a for a in attempts if a.is_tied]
-    if len(tied) == 1:
-        return f"Kernel {tied[0].number} is tied with it. {beside_base.tie(tied[0], best)}"
-    return f"{len(tied):,} other kernels are tied with it: no measurable difference."
 
 
 def _number(run: RunRow) -> str:

@@ -83,7 +83,10 @@ def draw_notes(run: RunRow, state: RunState) -> None:
         st.caption(f":material/history: {wording.plain(older)}")
 
 
-EXAMPLE = "made on another machine and shipped with Tilewright; it counts in no total. Fork a kernel of it to go on"
+EXAMPLE = (
+    "made on another machine and shipped with Tilewright; it counts in no total of your runs. Fork a kernel of it to "
+    "go on"
+)
 
 
 def _name(run: RunRow) -> None:

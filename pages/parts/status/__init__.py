@@ -4,6 +4,7 @@ now.py, pinned_snapshot.py   what its engine does this second, and the watcher o
 step_sentences.py            what a step does, or what came of it, as a sentence
 alerts.py, damaged.py        what needs a person; what its folder has lost
 outcome.py                   what a run has come to, in figures; where its time went
+curve_notes.py               what qualifies a run's curve, in sentences
 waiting_strip.py             who waited for what: lanes over time, and a sentence
 measured_on.py               shapes, number format and device of its figures
 beside_base.py               whether a kernel is faster or slower than the one it was made from

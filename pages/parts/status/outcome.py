@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pages.parts import speed_of_light, timed_anew, wording
-from pages.parts.status import alternatives
+from pages.parts.status import alternatives, beside_base
 from pages.parts.timed_anew import Timed
 from pages.parts.widgets.bars import Bar
 from pages.parts.widgets.figures import Figure
@@ -39,8 +39,7 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
     allowed = queries.allowance(db, run.run_id)
     return [
         Figure(
-            "Over eager PyTorch", wording.best(run),
-            wording.beside(run.best_noise, run.best_low, run.best_high),
+            "Over eager PyTorch", wording.best(run), beside_best(run, doubt_best(db, run)),
             "the fastest correct kernel, with its 95 % interval",
         ),
         Figure(
@@ -60,6 +59,24 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
         ),
         Figure("Engine time", wording.seconds(allowed.spent_s if allowed else None), "in steps"),
     ]  # fmt: skip
+
+
+def beside_best(run: RunRow, why: Doubt | None) -> str:
+    """What stands in small print beside the best speed-up: its interval, what is in doubt about it, how many tie."""
+    spread = wording.beside(run.best_noise, run.best_low, run.best_high)
+    ties = f"tied with {wording.counted(run.tied_kernels, 'other kernel')}" if run.tied_kernels else ""
+    return " · ".join(filter(None, [spread, why.short if why else "", ties]))
+
+
+def tied(run: RunRow, attempts: Sequence[AttemptRow], called: str = "it") -> str:
+    """Which of a run's kernels may be as fast as its best, which is `called` so, in figures where it is one; empty
+    where none is."""
+    best, ties = next((a for a in attempts if a.is_best), None), [a for a in attempts if a.is_tied]
+    if not run.best_speedup or not run.tied_kernels:
+        return ""
+    if len(ties) == 1:
+        return f"Kernel {ties[0].number} is tied with {called}. {beside_base.tie(ties[0], best)}"
+    return f"{len(ties):,} other kernels are tied with {called}: no measurable difference."
 
 
 def not_faster(low: float | None, high: float | None) -> str:

@@ -12,6 +12,7 @@ from pages.parts.status import pinned_snapshot
 from pages.parts.widgets import table
 from storage.codec import DecodeError
 from storage.index import queries
+from storage.index.database import Database
 from storage.index.queries import RunRow, SharedRow
 from storage.run.settings import RunState
 
@@ -81,18 +82,33 @@ def example_note(run: RunRow) -> None:
 def shared_note(run: RunRow, state: RunState) -> None:
     """That the first kernels of a run are those of another one, which a link leads to. Asked once a run is over: until
     then each kernel would ask all runs anew."""
-    shared = queries.same_first_kernels(index.current(), run.run_id) if state.is_over else None
-    if shared:
-        st.markdown(f":material/content_copy: {shared_words(run, shared)}")
+    db = index.current()
+    if shared := shared_with(db, run, state):
+        title = wording.plain(_title(db, shared))
+        other = f"[{title}](run?run={wording.in_address(shared.run_id)})"
+        st.markdown(f":material/content_copy: {shared_words(run, shared, other)}")
 
 
-def shared_words(run: RunRow, shared: SharedRow) -> str:
-    """The note, as Markdown."""
+def shared_in_report(db: Database, run: RunRow, state: RunState) -> str:
+    """The same note as plain text, the other run by its name and id; empty where there is none."""
+    shared = shared_with(db, run, state)
+    return shared_words(run, shared, f"“{_title(db, shared)}” (run {shared.run_id})") if shared else ""
+
+
+def shared_with(db: Database, run: RunRow, state: RunState) -> SharedRow | None:
+    """The run whose first kernels a run that is over has; None where there is none."""
+    return queries.same_first_kernels(db, run.run_id) if state.is_over else None
+
+
+def _title(db: Database, shared: SharedRow) -> str:
+    return queries.titles(db, [shared.run_id]).get(shared.run_id, shared.run_id)
+
+
+def shared_words(run: RunRow, shared: SharedRow, other: str) -> str:
+    """The note, with the other run as `other` names it."""
     first = "" if shared.kernels == run.attempts else "first "
     many = shared.kernels > 1
     kernels = f"Its {first}{wording.count(shared.kernels)} kernels are those" if many else f"Its {first}kernel is that"
-    title = queries.titles(index.current(), [shared.run_id]).get(shared.run_id, shared.run_id)
-    other = f"[{wording.plain(title)}](run?run={wording.in_address(shared.run_id)})"
     if shared.is_one_run:
         return (
             f"{kernels} of {other}, with {'their timings' if many else 'its timing'}: until then the two were one run."

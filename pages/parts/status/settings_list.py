@@ -56,7 +56,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     if settings.prompts.hash:
         yield "Prompts", settings.prompts.in_words
     limits = [
-        catalogue.words(settings.strategy).counted(budget.depths),
+        _steps(settings),
         wording.counted(budget.model_calls, "call") if budget.model_calls is not None else "",
         f"{budget.tokens:,} tokens" if budget.tokens is not None else "",
         wording.cost(budget.cost_usd) if budget.cost_usd is not None else "",
@@ -65,6 +65,15 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
         f"stop at {wording.percent(budget.limit_share)} of the hardware limit" if budget.limit_share else "",
     ]
     yield "Limits at the start", ", ".join(limit for limit in limits if limit)
+
+
+def _steps(settings: RunSettings) -> str:
+    """How many step indexes the run may have, and that an option of its strategy limits them too where that differs."""
+    words = catalogue.words(settings.strategy)
+    _, most = words.begun(None, settings.budget.depths)
+    chosen = dict(catalogue.in_words(settings)).get(words.titles)
+    differs = words.counts_first and chosen not in (None, f"{most:,}")
+    return words.counted(most) + (f" (of this and “{words.titles}” above the lower holds)" if differs else "")
 
 
 def _saved(entry: SavedModel) -> str:

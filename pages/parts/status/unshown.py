@@ -21,7 +21,7 @@ def of(db: Database, run_id: str, kernel_class: KernelClass, seen: Sequence[Expo
     rows = queries.unshown(db, run_id, depths) if depths else []
     if not rows:
         return {}
-    planned = queries.planned_exposure(db, run_id, kernel_class) if method.has_schedule(run_id) else None
+    planned = queries.planned_exposure(db, run_id, kernel_class) if method.has_schedule(run_id, db) else None
     if planned is None and any(row.is_exposed for row in queries.exposures(db, run_id)):
         planned = Exposure(0)
     marks = [mark for mark in queries.steering_marks(db, run_id) if mark.kind is CommandKind.EXPOSE]

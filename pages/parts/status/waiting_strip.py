@@ -43,6 +43,7 @@ _TONES = {lane: lane.name.lower() for lane in Lane}
 _LEAST = 0.005  # what would be said as 0 %
 TICKS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400)
 MOST_TICKS = 4
+MOST_SHARES = 3  # devices of a suite beyond which shares of its whole time say little: each was lent for a part of it
 GPU_ID = re.compile("(GPU-[0-9a-f]{8})-[0-9a-f-]+")  # as a driver names it; the first characters tell GPUs apart
 
 
@@ -81,12 +82,17 @@ class Strip:
 
     def share(self, lane: Lane, device: str = "") -> float:
         """Of the time that in which a lane had work, once or several times over."""
+        return min(1.0, self.taken_s(lane, device) / self.whole_s)
+
+    def taken_s(self, lane: Lane | None = None, device: str = "") -> float:
+        """The seconds in which a lane had work, or any but those of people; what several do at once counts once."""
         seconds, until = 0.0, self.began
         for bar in sorted(self.bars, key=lambda bar: bar.began):
-            if (bar.lane, bar.device) == (lane, device):
+            is_any = lane is None and bar.lane not in (Lane.PERSON, Lane.PAUSED)
+            if is_any or (bar.lane, bar.device) == (lane, device):
                 seconds += max(0.0, bar.ended - max(bar.began, until))
                 until = max(until, bar.ended)
-        return min(1.0, seconds / self.whole_s)
+        return seconds
 
     def idle(self, device: str) -> list[tuple[float, float]]:
         """When nobody held a device though an engine was at work, or a host is looked at. While a run alone waits for
@@ -169,6 +175,21 @@ def sentence_of_devices(strip: Strip, span: str = "the time") -> str:
     return wording.capital("; ".join([f"{first} of {span}", *others])) + "."
 
 
+def sentence_of_suite(strip: Strip) -> str:
+    """How long devices, models and waits took, for runs of many devices, none of which was there all the time."""
+    worked = [strip.taken_s(Lane.DEVICE, device) for device in strip.devices]
+    said = [
+        f"{len(worked)} devices worked {wording.seconds(sum(worked))} together, the busiest of them "
+        f"{wording.seconds(max(worked))}"
+    ]
+    said += [f"models were writing for {wording.seconds(s)}"] if (s := strip.taken_s(Lane.MODEL)) else []
+    said += [f"a run waited for a device for {wording.seconds(s)}"] if (s := strip.taken_s(Lane.LEASE)) else []
+    return (
+        f"From the first run's start to the last one's end {wording.seconds(strip.ended - strip.began)} passed. For "
+        f"{wording.seconds(strip.taken_s())} of it some run was at work. {'; '.join(said)}."
+    )
+
+
 def device_name(device: str) -> str:
     """A device's id as it is shown."""
     return GPU_ID.sub(r"\1", device) or NAMES[Lane.DEVICE]
@@ -194,7 +215,8 @@ def draw_runs(
     if strip is None:
         st.caption("Nothing has taken time yet.")
         return
-    said = sentence_of_devices(strip, span)
+    is_of_many = not since and len(strip.devices) > MOST_SHARES
+    said = sentence_of_suite(strip) if is_of_many else sentence_of_devices(strip, span)
     st.caption(wording.plain(said))
     draw(strip, said, "who_waited", is_clock=bool(since), titles=queries.titles(db, run_ids))
 

@@ -94,7 +94,7 @@ def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
     calls, tokens, cost, wall = allowed.max_model_calls, allowed.max_tokens, allowed.max_cost_usd, allowed.max_wall_s
     depth, minutes = run.depth or 0, math.ceil(allowed.spent_s / 60)
     return [
-        Limit("depths", method.words(run.run_id).titles, str(depth), str(allowed.depths), depth),
+        Limit("depths", method.words(run.run_id).limited, str(depth), str(allowed.depths), depth),
         Limit("calls", "Model calls", wording.count(run.model_calls), wording.count(calls) if calls else NO_LIMIT,
               run.model_calls),
         Limit("tokens", "Tokens", wording.tokens(run.tokens, run.model),

@@ -11,8 +11,9 @@ from enum import StrEnum
 
 from storage.index.database import Database
 from storage.index.queries import fetch
-from storage.index.queries.runs import LABELLED, STANDING
+from storage.index.queries.runs import LABELLED, STANDING, WRITER
 from storage.run.settings import RunState
+from storage.run.steering.command_arguments import MANUAL
 
 UNFINISHED = tuple(str(state) for state in RunState if not state.is_finished)
 
@@ -101,8 +102,9 @@ class Choices:
 class GroupRow:
     """Runs that have something in common.
 
-    `solved` have a correct, timed kernel; `mean_speedup` is the geometric mean of their best speed-ups. `cost_usd` adds
-    the known costs; `unpriced_calls` have none.
+    `solved` have a correct, timed kernel; `mean_speedup` is the geometric mean of their best speed-ups. Calls are those
+    of its runs without replays. `tokens` and `cost_usd` add what is known: nobody told the tokens of `uncounted_calls`
+    nor the price of `unpriced_calls`, and of `unrecorded_calls`, in runs whose replies came from elsewhere, neither.
     """
 
     name: str
@@ -117,10 +119,11 @@ class GroupRow:
     best_run: str | None
     mean_speedup: float | None
     model_calls: int
-    tokens: int | None
-    """None once those of any call are unknown."""
+    tokens: int
+    uncounted_calls: int
     cost_usd: float
     unpriced_calls: int
+    unrecorded_calls: int
     last_created_at: float
 
 
@@ -137,6 +140,8 @@ class RunTotals:
     calls_since: int
     cost_usd_since: float
     unpriced_since: int
+    unrecorded_since: int
+    """Calls of runs whose replies came from elsewhere, with neither tokens nor a price."""
     best_speedup: float | None
     best_low: float | None
     best_high: float | None
@@ -223,6 +228,15 @@ def _asked(chosen: RunFilter, lost: Sequence[str], lead: Sequence[str] = ()) -> 
     return asked | {"archive": str(chosen.archive), "text": chosen.text.strip(), "lost": list(lost), "lead": list(lead)}
 
 
+# Of each run what its calls since a moment came to, as far as it is told.
+_PAID = f"""spent AS (SELECT run_id, count(*) AS calls,
+        sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens,
+        count(*) - count(input_tokens + output_tokens) AS uncounted,
+        coalesce(sum(cost_usd), 0.0) AS cost, count(*) - count(cost_usd) AS unpriced
+        FROM calls WHERE time >= $since GROUP BY run_id),
+    paid AS (SELECT s.*, CASE WHEN {WRITER} = '{MANUAL}' AND s.tokens = 0 AND s.cost = 0
+        THEN s.calls - greatest(s.uncounted, s.unpriced) ELSE 0 END AS unrecorded
+        FROM spent s JOIN runs r USING (run_id))"""
 _GROUPS = {GroupBy.TASK: "task_name", GroupBy.MODEL: "model", GroupBy.STRATEGY: "strategy"}
 
 
@@ -235,10 +249,7 @@ def groups(db: Database, by: GroupBy, chosen: RunFilter | None = None, lost: Seq
      best AS (SELECT run_id, speedup, low, high, noise FROM kernels
         WHERE is_best AND run_id IN (SELECT run_id FROM fitting)),
      kept AS (SELECT run_id, count(*) AS kernels FROM depths WHERE outcome = 'accepted' GROUP BY run_id),
-     paid AS (SELECT run_id, count(*) AS calls,
-        CASE WHEN count(input_tokens + output_tokens) = count(*)
-            THEN sum(input_tokens + output_tokens)::BIGINT END AS tokens,
-        coalesce(sum(cost_usd), 0) AS cost, count(*) - count(cost_usd) AS unpriced FROM calls GROUP BY run_id)
+     {_PAID}
     SELECT g.name, count(*) AS runs,
         count(*) FILTER (WHERE g.state IN ('running', 'starting', 'paused', 'waiting')) AS working,
         count(b.speedup) AS solved, coalesce(sum(k.kernels), 0)::BIGINT AS accepted, max(b.speedup) AS best_speedup,
@@ -246,13 +257,14 @@ def groups(db: Database, by: GroupBy, chosen: RunFilter | None = None, lost: Seq
         arg_max(b.noise, b.speedup) AS best_noise, arg_max(g.run_id, b.speedup) AS best_run,
         exp(avg(ln(b.speedup))) AS mean_speedup,
         coalesce(sum(p.calls), 0)::BIGINT AS model_calls,
-        CASE WHEN count(p.calls) = count(p.tokens) THEN coalesce(sum(p.tokens), 0)::BIGINT END AS tokens,
+        coalesce(sum(p.tokens), 0)::BIGINT AS tokens, coalesce(sum(p.uncounted), 0)::BIGINT AS uncounted_calls,
         coalesce(sum(p.cost), 0.0) AS cost_usd, coalesce(sum(p.unpriced), 0)::BIGINT AS unpriced_calls,
+        coalesce(sum(p.unrecorded), 0)::BIGINT AS unrecorded_calls,
         max(g.created_at) AS last_created_at
     FROM grouped g LEFT JOIN best b USING (run_id) LEFT JOIN kept k USING (run_id)
-        LEFT JOIN paid p ON p.run_id = g.run_id AND g.replay_of IS NULL AND NOT g.is_example
+        LEFT JOIN paid p ON p.run_id = g.run_id AND g.replay_of IS NULL
     GROUP BY g.name ORDER BY runs DESC, g.name"""
-    return fetch.rows(db, GroupRow, sql, _asked(chosen, lost))
+    return fetch.rows(db, GroupRow, sql, _asked(chosen, lost) | {"since": 0.0})
 
 
 def run_totals(db: Database, since: float) -> RunTotals:
@@ -261,18 +273,19 @@ def run_totals(db: Database, since: float) -> RunTotals:
         AND run_id NOT IN (SELECT run_id FROM {LABELLED} WHERE is_archived)),
      kept AS (SELECT count(*) AS kernels, count(*) FILTER (WHERE time >= $since) AS lately FROM depths
         SEMI JOIN own USING (run_id) WHERE outcome = 'accepted'),
-     paid AS (SELECT sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens, count(*) AS calls,
-        count(*) - count(input_tokens + output_tokens) AS uncounted,
-        sum(cost_usd) AS cost, count(*) - count(cost_usd) AS unpriced FROM calls SEMI JOIN own USING (run_id)
-        WHERE time >= $since),
+     {_PAID},
+     day AS (SELECT coalesce(sum(tokens), 0)::BIGINT AS tokens, coalesce(sum(uncounted), 0)::BIGINT AS uncounted,
+        coalesce(sum(calls), 0)::BIGINT AS calls, coalesce(sum(cost), 0.0) AS cost,
+        coalesce(sum(unpriced), 0)::BIGINT AS unpriced, coalesce(sum(unrecorded), 0)::BIGINT AS unrecorded
+        FROM paid SEMI JOIN own USING (run_id)),
      best AS (SELECT max(b.speedup) AS speedup, arg_max(b.low, b.speedup) AS low, arg_max(b.high, b.speedup) AS high,
         arg_max(b.noise, b.speedup) AS noise, arg_max(own.task_name, b.speedup) AS task,
         arg_max(run_id, b.speedup) AS run FROM kernels b JOIN own USING (run_id) WHERE b.is_best)
-    SELECT kept.kernels AS accepted, kept.lately AS accepted_since, coalesce(paid.tokens, 0)::BIGINT AS tokens_since,
-        paid.uncounted AS uncounted_since, paid.calls AS calls_since,
-        coalesce(paid.cost, 0.0) AS cost_usd_since, paid.unpriced AS unpriced_since,
+    SELECT kept.kernels AS accepted, kept.lately AS accepted_since, day.tokens AS tokens_since,
+        day.uncounted AS uncounted_since, day.calls AS calls_since, day.cost AS cost_usd_since,
+        day.unpriced AS unpriced_since, day.unrecorded AS unrecorded_since,
         best.speedup AS best_speedup, best.low AS best_low, best.high AS best_high, best.noise AS best_noise,
-        best.task AS best_task, best.run AS best_run FROM kept, paid, best"""
+        best.task AS best_task, best.run AS best_run FROM kept, day, best"""
     return fetch.rows(db, RunTotals, sql, {"since": since})[0]
 
 

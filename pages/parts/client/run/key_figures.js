@@ -1,7 +1,8 @@
 // Key figures as a definition list: state, best speed-up and headroom large, the rest small; the engine time ticks here.
+// Rounded to seconds as reports and lists round them.
 // Trap: a step that ends or is broken off has taken a little less than was ticked meanwhile. What was shown is not taken back.
 function span(seconds) {
-  const s = Math.max(0, Math.floor(seconds)), pad = n => String(n).padStart(2, "0")
+  const s = Math.max(0, Math.round(seconds)), pad = n => String(n).padStart(2, "0")
   return s < 3600 ? `${Math.floor(s / 60)}:${pad(s % 60)}` : `${Math.floor(s / 3600)}:${pad(Math.floor(s / 60) % 60)}:${pad(s % 60)}`
 }
 
