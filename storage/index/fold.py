@@ -332,8 +332,9 @@ class RunFold:
         """Whether the best is not faster beyond the noise."""
         if self._best is None or figures is None or name == self._best[0]:
             return False
-        best = self._best[1]
-        return not relative.between_sessions(best.speedup, best.noise, figures.speedup, figures.noise).is_faster
+        is_newer = self._kernels[self._best[0]].number > self._kernels[name].number
+        is_on_gpu = self.record.settings.toolchain != "cpu"
+        return not relative.is_ahead(self._best[1], figures, is_newer=is_newer, is_on_gpu=is_on_gpu)
 
     def _take_step(self, entry: Entry) -> None:
         event = entry.event

@@ -83,7 +83,7 @@ def _tied(run: RunRow) -> str:
     attempts = index.attempts(run.run_id)
     best, tied = next((a for a in attempts if a.is_best), None), [a for a in attempts if a.is_tied]
     if len(tied) == 1:
-        return f"Kernel {tied[0].number} is tied with it. {beside_base.tie(tied[0], best)}"
+        return f"Kernel {tied[0].number} is tied with it. {beside_base.tie(tied[0], best, is_on_gpu=run.is_on_gpu)}"
     return f"{len(tied):,} other kernels are tied with it: no measurable difference."
 
 
