@@ -59,6 +59,7 @@ class StepResult:
     is_profile_exposed: bool = False
     state: str | None = None
     techniques: int = 0
+    is_by_base: bool = False
     lesson: str | None = None
 
 
@@ -393,6 +394,7 @@ class RunFold:
                 outcome.said, outcome.said_problem = event.summary, event.problem
             case ev.Consulted():
                 outcome.state, outcome.techniques = event.state, outcome.techniques + len(event.found)
+                outcome.is_by_base = bool(event.mark)
             case ev.Taught():
                 outcome.lesson = event.summary
             case ev.ModelCalled():
