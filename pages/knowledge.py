@@ -114,7 +114,7 @@ def draw_sums(sums: KnowledgeSums, failures: int, unnamed: tuple[int, int]) -> N
         if access.may_steer():
             st.button(
                 "Take over what the examples show", icon=":material/school:", key="learn_examples", on_click=_learn,
-                help="the attempts of the finished runs from an H200 and an H100 that come with Tilewright",
+                help="the attempts of the runs from an H200 and an H100 that come with Tilewright, finished or stopped",
             )  # fmt: skip
     if sums.damaged:
         lines = wording.counted(sums.damaged, "line")

@@ -235,7 +235,7 @@ def arms_table(results: Results) -> TextTable:
         Heading(
             "Used where faster",
             "what you would have gained over the best alternative if you used a kernel only where it is faster: a task "
-            "without such a kernel counts as 1×; geometric mean over all tasks",
+            "without such a kernel counts as 1×; geometric mean over the tasks whose alternatives were timed",
         ),
         Heading("Valid", "share of runs with a correct kernel, 95 % interval (Wilson)"),
         Heading(

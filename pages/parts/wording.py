@@ -125,7 +125,8 @@ FAILURE_NAME = {
 }
 BEST = (
     "The correct kernel with the highest measured speed-up of the run, whatever the search went on from. Kernels are "
-    "tied with it where the 95 % range of its speed-up over theirs holds 1×, so that which is faster is not known."
+    "tied with it where the 95 % range of the newer kernel's speed-up over the older one's holds 1×, so that which is "
+    "faster is not known."
 )
 UNDECIDED = "not decided: the run was stopped"
 OUTCOME_ABOUT = {

@@ -59,6 +59,7 @@ class StepResult:
     is_profile_exposed: bool = False
     state: str | None = None
     techniques: int = 0
+    is_by_base: bool = False
     lesson: str | None = None
 
 
@@ -332,8 +333,9 @@ class RunFold:
         """Whether the best is not faster beyond the noise."""
         if self._best is None or figures is None or name == self._best[0]:
             return False
-        best = self._best[1]
-        return not relative.between_sessions(best.speedup, best.noise, figures.speedup, figures.noise).is_faster
+        is_newer = self._kernels[self._best[0]].number > self._kernels[name].number
+        is_on_gpu = self.record.settings.toolchain != "cpu"
+        return not relative.is_ahead(self._best[1], figures, is_newer=is_newer, is_on_gpu=is_on_gpu)
 
     def _take_step(self, entry: Entry) -> None:
         event = entry.event
@@ -392,6 +394,7 @@ class RunFold:
                 outcome.said, outcome.said_problem = event.summary, event.problem
             case ev.Consulted():
                 outcome.state, outcome.techniques = event.state, outcome.techniques + len(event.found)
+                outcome.is_by_base = bool(event.mark)
             case ev.Taught():
                 outcome.lesson = event.summary
             case ev.ModelCalled():

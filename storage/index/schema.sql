@@ -7,7 +7,7 @@
 -- offsets make reading exact. Mappings and records are JSON text.
 --
 -- The file's name carries the hash of this text, so a change here starts a new index, refilled from the journals: raise the
--- version when fold.py writes something else into the same columns. Version 8.
+-- version when fold.py writes something else into the same columns. Version 9.
 
 -- One row per run: its settings, and what the record says of it as a whole. state: a RunState. depths to stagnation_depths:
 -- the limits in force, asked_depths that of the start. hardware_limit (with what was measured before a kernel raised it, and the least share of its operations that a correct kernel executed), steering, question and approval are records,

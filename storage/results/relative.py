@@ -98,6 +98,14 @@ def gain(new: _Kernel, old: _Kernel, *, is_on_gpu: bool) -> Relative | None:
     return between_sessions(new.speedup / factor, new.noise or 0.0, old.speedup, old.noise or 0.0)
 
 
+def is_ahead(best: _Kernel, other: _Kernel, *, is_newer: bool, is_on_gpu: bool) -> bool:
+    """Whether the best kernel of a run is faster than another one beyond the noise; `is_newer`: it was made after that
+    one. Of two kernels the newer one over the older is told (`gain`), here too, since near the noise the reverse ratio
+    can say another thing."""
+    ratio = gain(best, other, is_on_gpu=is_on_gpu) if is_newer else gain(other, best, is_on_gpu=is_on_gpu)
+    return ratio is not None and (ratio.is_faster if is_newer else ratio.is_slower)
+
+
 def between_sessions(speedup: float, noise: float, other: float, other_noise: float) -> Relative:
     """One speed-up over another, of kernels timed in sessions of their own: what a kernel is kept or told slower by."""
     return Relative(speedup / other, math.hypot(noise, other_noise, SESSION_NOISE))

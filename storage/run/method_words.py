@@ -51,7 +51,8 @@ class MethodWords:
     one is, in whole sentences. `collected` and `shown` end "on auto, profiles are collected …" and "… are shown …";
     empty where the method has nothing fixed to say. `counts_first`: the step index 0 is one of those counted, as the
     first sample is; without it, it makes the first kernel, and the limit counts what follows. `own_calls` are its calls
-    to a model by role, beside CALLS.
+    to a model by role, beside CALLS. `names_others`: its prompts name the techniques that the knowledge base has from
+    other states.
     """
 
     step: str = "step"
@@ -61,6 +62,7 @@ class MethodWords:
     collected: str = ""
     shown: str = ""
     counts_first: bool = False
+    names_others: bool = False
     own_calls: Mapping[str, CallWords] = field(default_factory=dict)
 
     @property

@@ -195,10 +195,11 @@ class ArmFigures:
     """One arm over the tasks of one class, or all. Shares are 0..1.
 
     `mean` is over the tasks with a correct kernel. `over_best` and `fast_1_best` are over the best alternative, eager
-    or another baseline, where one was timed; `used` counts it (1) where it is faster or there is no kernel. `pass_at`
-    and `compiled_at` are (k, mean over tasks). Costs are over all counted cells, `minutes` those of engines and
-    `device_minutes` those for which evaluations held a device; a gain is a kernel that was faster than the best before
-    it. None: not known, or nothing to divide by.
+    or another baseline, where one was timed; `used` counts it (1) where it is faster or there is no kernel, over those
+    tasks, and is None where none of an arm with kernels was timed. `pass_at` and `compiled_at` are (k, mean over
+    tasks). Costs are over all counted cells, `minutes` those of engines and `device_minutes` those for which
+    evaluations held a device; a gain is a kernel that was faster than the best before it. None: not known, or nothing
+    to divide by.
     """
 
     arm: str
@@ -251,8 +252,8 @@ def _figures(results: Results, arm: str, kernel_class: str) -> ArmFigures:
     speedups = by_task(tasks, lambda cell: cell.speedup)
     best = over(results, Against.BETTER)
     over_best = by_task(tasks, best)
-    used = by_task(tasks, lambda cell: max(1.0, best(cell) or cell.speedup or 1.0))
     timed = {task: kept for task, repeats in tasks.items() if (kept := [c for c in repeats if _is_compared(c)])}
+    used = by_task(timed if over_best or not speedups else {}, lambda cell: max(1.0, best(cell) or 1.0))
     limit = by_task(tasks, _limit_share)
     tries = [attempt for run in runs for attempt in run.tries]
     bests = [run.best for run in runs if run.best is not None]

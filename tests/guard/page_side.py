@@ -59,6 +59,7 @@ NEW = (
     (queries.DepthRow, "best_noise"),
     (queries.ReachedRow, "best_noise"),
     (queries.FamilyRow, "noise"),
+    (queries.FamilyRow, "latency_ms"),
     (queries.FamilyRow, "second_parent_id"),
     (queries.QuestionRow, "expects"),
 )

@@ -197,6 +197,24 @@ def test_one_sentence_says_which_of_two_runs_is_faster_or_why_nobody_can_tell(ru
     assert told([first]) == ""
 
 
+@pytest.mark.parametrize(
+    ("speedup", "said"),
+    [
+        (1.0, "**No significant difference**: kernel {} of run A is 0.95"),
+        (0.9, "**Kernel {} of run A is slower**: 0.86"),
+    ],
+)
+def test_two_kernels_of_a_run_are_told_as_its_own_pages_tell_them_the_newer_over_the_older(
+    runs: list[Compared], speedup: float, said: str
+) -> None:
+    old, new = sorted(runs[0].timed, key=lambda row: row.number)[:2]
+    at_the_edge = replace(old, speedup=1.0515, noise=0.0, latency_ms=1.0)
+    newer = replace(new, speedup=speedup, noise=0.0, latency_ms=1.0)
+    first, second = compare_kernels.Choice(runs[0], at_the_edge), compare_kernels.Choice(runs[0], newer)
+    assert compare_kernels.told(first, second).startswith(said.format(new.number))
+    assert compare_kernels.told(second, first) == compare_kernels.told(first, second)
+
+
 def test_two_kernels_that_were_timed_again_in_turn_are_told_by_that(home: Path, open_page: Open) -> None:
     for name, seed in (("one", 0), ("two", 6)):
         write_run(home / "runs", name, seed=seed)

@@ -103,10 +103,10 @@ def test_an_accepted_kernel_that_is_slower_than_its_base_is_called_slower(home: 
     run_of(home, open_page)
     made = [kernel for kernel in index.attempts("r1") if kernel.speedup and kernel.is_accepted]
     base, kernel = replace(made[0], speedup=1.0, noise=0.01), replace(made[1], speedup=0.8, noise=0.01)
-    assert beside_base.is_slower(kernel, base)
-    assert not beside_base.is_slower(replace(kernel, speedup=0.99), base)
-    assert not beside_base.is_slower(kernel, None)
-    assert not beside_base.is_slower(base, base)
+    assert beside_base.is_slower(kernel, base, is_on_gpu=True)
+    assert not beside_base.is_slower(replace(kernel, speedup=0.99), base, is_on_gpu=True)
+    assert not beside_base.is_slower(kernel, None, is_on_gpu=True)
+    assert not beside_base.is_slower(base, base, is_on_gpu=True)
     assert wording.outcome(kernel, is_slower=True) == "slower, kept"
     assert wording.outcome(kernel) == "accepted"
 
@@ -170,13 +170,17 @@ def test_a_tie_and_a_rise_within_the_noise_are_told_in_figures(home: Path, open_
     kernel, best = (a for a in index.attempts("r1") if a.speedup and (a.is_best or a.candidate_id == "c001"))
     best = replace(best, speedup=1.64, noise=0.03, latency_ms=26.3)
     tied = replace(kernel, is_tied=True, speedup=1.6, noise=0.03, latency_ms=31.6)
-    told = beside_base.tie(tied, best)
+    told = beside_base.tie(tied, best, is_on_gpu=False)
     holds = f"is 1.02× (0.96 to 1.10×) as fast as kernel 1: {beside_base.OPEN}."
     assert told.startswith(
         f"Kernel {best.number}, the best, {holds} By latency alone kernel {best.number} is 1.20× as fast as kernel 1: "
     )
     assert "50.6 ms beside kernel 1" in told
-    assert beside_base.tie(replace(tied, is_tied=False), best) == ""
+    assert beside_base.tie(replace(tied, is_tied=False), best, is_on_gpu=False) == ""
+    newer = beside_base.tie(replace(tied, number=best.number + 1), best, is_on_gpu=False)
+    assert newer.startswith(
+        f"Kernel {best.number + 1} is 0.98× (0.92 to 1.04×) as fast as kernel {best.number}, the best: "
+    )
     rows = curve_chart.gather(run)
     rises = [RiseRow(0, 1.0, 1, True), RiseRow(1, 1.01, 2, False), RiseRow(2, 1.02, 4, False), RiseRow(3, 2.0, 5, True)]
     assert "Its rise at kernels 2 and 4 is smaller than" in curve_chart._marks(replace(rows, rises=rises))

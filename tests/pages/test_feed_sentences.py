@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from pages.parts.kernel import story
 from pages.parts.run.feed_sentences import FeedKind, items
 from storage.index import queries
 from storage.index.database import Database, index_file, open_database
+from storage.results import relative
 from storage.results.deployment import Deployment, Trait
 from storage.results.vocabulary import KernelClass
 from storage.run import events as ev
@@ -124,3 +126,18 @@ def test_a_depth_that_lost_speed_says_by_how_much(db: Database, home: Path) -> N
         "Depth 1 ends with kernel 2 at 0.47×, 22 % slower than the best", DepthOutcome.ACCEPTED
     )  # fmt: skip
     assert (best.text, best.outcome) == ("Depth 0 ends with kernel 1 at 0.60×, the best so far", "best")
+
+
+def test_at_the_edge_of_the_noise_the_list_says_what_the_mark_and_the_kernels_page_say(
+    db: Database, home: Path
+) -> None:
+    first = ev.DepthFinished(2, 0, DepthOutcome.ACCEPTED, "c001", None, False, True, "")
+    second = ev.DepthFinished(4, 1, DepthOutcome.ACCEPTED, "c002", "c001", False, False, "")
+    grow(db, home / "runs", *timed(1, "c001", 0.631), first, *timed(3, "c002", 0.6), second)
+    best, kernel = queries.attempts(db, "sample")
+    change = relative.gain(kernel, best, is_on_gpu=False)
+    assert change is not None
+    assert story.faster_or_slower(change) == "no measurable difference"
+    assert kernel.is_tied
+    told = next(item.text for item in items(db, "sample") if item.kind is FeedKind.DEPTH)
+    assert told == "Depth 1 ends with kernel 2 at 0.60×, no measurable difference from the best"

@@ -29,7 +29,7 @@ from storage.index.queries import learning
 from storage.knowledge import browsing, changes, exported, failures, files, merging, seed
 from storage.knowledge.browsing import EvidenceFilter
 from storage.knowledge.failures import FailureRule
-from storage.knowledge.figures import Tally, figures_of
+from storage.knowledge.figures import Tally, figures_of, tally
 from storage.knowledge.merging import Prefer
 from storage.knowledge.records import Evidence, FailureCase, Outcome, Revision, Transition, WeighedEdge
 from storage.run.events import DepthFinished
@@ -302,6 +302,14 @@ def test_a_run_shows_what_it_was_told_what_it_tried_and_what_it_added(home: Path
     assert "5 attempts" in words(app)
     found = learning.answers(index.current(), files.load(), "told")
     shown = learning_table.cells(found[0])
+    row = replace(found[0], tried=["TMA", "a trick"], outcomes=["faster", ""], others=["TMA", "SIMD"])
+    assert part(learning_table.cells(row)["tried"], "note") == (
+        "offered by name alone, as known from other states: TMA; not offered: a trick"
+    )
+    assert part(learning_table.cells(row)["offered"], "note").endswith("; 2 more by name, known from other states")
+    assert learning_table.share_offered([(row, "TMA"), (row, "a trick")]).endswith(
+        "1 of 2 (50 %) had been offered, 1 of them by name alone, as known from other states."
+    )
     assert part(shown["state"], "text") == "memory_bandwidth_saturated"
     assert part(shown["offered"], "note") == "rather not: double buffering"
     (run,) = learning.learning_runs(index.current(), files.load())
@@ -354,8 +362,33 @@ def test_the_picture_has_a_row_per_technique_and_an_edge_per_pair(home: Path, op
     assert (len(lefts), len(rights)) == (16, len(seed.revision().techniques))
     traces = {trace["name"]: trace for trace in technique_graph.figure(edges)["data"]}
     assert "1 attempt, 1 faster, mean gain 1.30×" in traces["faster"]["text"][0]
+    assert {"slower", "no measurable difference", "failed only"}.isdisjoint(traces)
     assert traces["faster"]["customdata"][0] == "coalesced access"
     assert traces["technique"]["customdata"] == list(rights)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "kind"),
+    [
+        ({Outcome.SAME: 0.94}, "no measurable difference"),
+        ({Outcome.SAME: 1.04, Outcome.INCORRECT: None}, "no measurable difference"),
+        ({Outcome.FASTER: 1.06, Outcome.SAME: 0.9}, "faster"),
+        ({Outcome.SLOWER: 0.9, Outcome.SAME: 1.04}, "slower"),
+        ({Outcome.FASTER: 1.5, Outcome.SLOWER: 0.9}, "faster"),
+        ({Outcome.FASTER: 1.1, Outcome.SLOWER: 0.5}, "slower"),
+        ({Outcome.INCORRECT: None}, "failed only"),
+    ],
+)
+def test_an_edge_of_the_picture_says_what_the_outcomes_of_its_attempts_say(
+    outcomes: dict[Outcome, float | None], kind: str
+) -> None:
+    rows = [replace(ATTEMPT, outcome=outcome, gain=gain) for outcome, gain in outcomes.items()]
+    edge = technique_graph.Edge("bound", "SIMD", "memory", figures_of(tally(rows), 0.0, 0.5))
+    assert edge.kind == kind
+    told = technique_graph.hover(edge)
+    assert f"{len(outcomes)} attempt" in told
+    for word, outcome in {"slower": Outcome.SLOWER, "no measurable difference": Outcome.SAME}.items():
+        assert (f"1 {word}" in told) == (outcome in outcomes)
 
 
 def test_the_picture_of_sequences_has_n_and_q_on_its_edges(home: Path, open_page: Open) -> None:

@@ -408,7 +408,7 @@ def test_each_line_has_its_share_of_the_time_and_what_it_waits_for() -> None:
     assert hot_lines.heat_of([], 400, None) == {}
 
 
-@pytest.mark.parametrize(("factor", "is_alike"), [(0.97, True), (0.5, False)])
+@pytest.mark.parametrize(("factor", "is_alike"), [(0.97, True), (0.951, False), (0.5, False)])
 def test_what_follows_from_the_time_of_a_call_is_no_change_where_two_timings_show_none(
     home: Path, open_page: Open, factor: float, is_alike: bool
 ) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pages.parts.kernel import retrieved, walk
 from storage.index.queries import RetrievalRow, WeighedRow
 from storage.knowledge.records import Advised, Category
+from storage.run.method_words import AS_STORED, MethodWords
 from tests import samples
 from tests.pages.conftest import Open, words
 
@@ -23,10 +25,24 @@ def test_the_state_is_told_with_what_decided_it() -> None:
 
 
 def test_whether_it_was_followed_is_told() -> None:
-    assert retrieved.followed(ASKED) == "Followed: this kernel's technique, SIMD, is number 2 of what was found."
-    assert retrieved.followed(replace(ASKED, followed=None)).startswith("Not followed: this kernel's technique, SIMD,")
-    assert retrieved.followed(replace(ASKED, technique="")) == "Which technique this kernel uses was not named."
-    assert retrieved.followed(replace(ASKED, techniques=0)) == "No technique was found for it."
+    def told(**changes: Any) -> str:
+        return retrieved.followed(replace(ASKED, **changes), AS_STORED)
+
+    assert told() == "Followed: this kernel's technique, SIMD, is number 2 of what was found."
+    assert told(followed=None).startswith("Not followed: this kernel's technique, SIMD,")
+    assert told(technique="") == "Which technique this kernel uses was not named."
+    assert told(techniques=0) == "No technique was found for it."
+
+
+def test_what_a_prompt_named_as_known_from_other_states_was_followed_by_name() -> None:
+    named, naming = replace(ASKED, followed=None, is_other=True), MethodWords(names_others=True)
+    assert retrieved.followed(named, naming) == (
+        "Followed by name: the prompt named this kernel's technique, SIMD, as known from other states, without its "
+        "figures."
+    )
+    assert retrieved.followed(named, AS_STORED).startswith("Not followed: "), "no prompt of this method names them"
+    unasked = retrieved.followed(replace(ASKED, mark="", techniques=0, followed=None), naming)
+    assert unasked.endswith("the knowledge base was not asked.")
 
 
 def test_a_technique_is_a_row_with_its_counts() -> None:

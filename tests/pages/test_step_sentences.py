@@ -56,12 +56,16 @@ def timed(noise: float) -> StepResult:
         ("tune", "tuned", FIRST, "Tuned kernel 1: a variant is faster"),
         ("tune", "incorrect", FIRST, "Tuned kernel 1: as written it gives wrong results when timed again"),
         (
-            "consult", "done", StepResult(1, state="cache_inefficient", techniques=1),
+            "consult", "done", StepResult(1, state="cache_inefficient", techniques=1, is_by_base=True),
             "Looked up kernel 1 in the knowledge base: cache_inefficient, 1 technique found",
         ),
         (
-            "consult", "done", StepResult(1, state=""),
+            "consult", "done", StepResult(1, state="", is_by_base=True),
             "Looked up kernel 1 in the knowledge base: state not known, 0 techniques found",
+        ),
+        (
+            "consult", "done", StepResult(1, state="cache_inefficient"),
+            "Named the state of kernel 1 from its profile: cache_inefficient",
         ),
         (
             "teach", "done", StepResult(1, lesson="wider words help here"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from storage.index import queries
 from storage.index.database import Database
 from storage.index.queries import learning
 from storage.index.queries.learning import LearningRun
@@ -47,6 +48,25 @@ def test_every_run_that_asked_or_added_something_is_listed_once(db: Database, ro
     gone, here = learning.learning_runs(db, files.load())
     assert gone == LearningRun("gone", 0, 2, 1, 0, 5e9)
     assert (here.run_id, here.asked, here.attempts, here.changes) == ("r1", 1, 0, 1)
+
+
+def test_a_run_without_a_base_has_no_answers_though_its_kernels_have_states(db: Database, root: Path) -> None:
+    tell(db, root, *FIRST, asked(3, mark=""), *made(4, "c002", "c001", technique="SIMD"))
+    assert learning.learning_runs(db, files.load()) == []
+    tell(db, root, *FIRST, asked(3, mark=""), asked(4), run_id="r2")
+    (run,) = learning.learning_runs(db, files.load())
+    assert (run.run_id, run.asked) == ("r2", 1)
+    assert (learning.count_answers(db, "r1"), learning.count_answers(db, "r2")) == (0, 1)
+    assert (learning.answers(db, files.load(), "r1"), len(learning.answers(db, files.load(), "r2"))) == ([], 1)
+    before = queries.retrieval(db, "r1", "c002")
+    assert before is not None
+    assert (before.state, before.mark) == ("cache_inefficient", "")
+
+
+def test_what_was_known_from_other_states_is_neither_offered_in_full_nor_unknown(db: Database, root: Path) -> None:
+    tell(db, root, *FIRST, asked(3, "c001", 1, WIDER, others=("SIMD",)), *made(4, "c002", "c001", technique="simd"))
+    (answer,) = learning.answers(db, files.load(), "r1")
+    assert (answer.is_offered("simd"), answer.is_other("simd"), answer.is_other("wider words")) == (False, True, False)
 
 
 def test_a_change_that_two_runs_made_is_one_attempt_of_both(db: Database, root: Path) -> None:

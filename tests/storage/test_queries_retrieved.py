@@ -21,10 +21,18 @@ WIDER = Advised("wider words", Category.MEMORY, *WORDS, 1.4, 0.7, 5, 4, 0, 1)
 STAGES = Advised("double buffering", Category.LATENCY, *WORDS, 1.1, 0.4, 4, 1, 2, 1, True, "memory_latency_bound")
 
 
-def asked(step: int, name: str = "c001", depth: int = 1, *found: Advised, state: str = "cache_inefficient") -> ev.Event:
+def asked(
+    step: int,
+    name: str = "c001",
+    depth: int = 1,
+    *found: Advised,
+    state: str = "cache_inefficient",
+    mark: str = "evidence:10",
+    others: tuple[str, ...] = (),
+) -> ev.Event:
     bound = Bottleneck.MEMORY if state else None
     return ev.Consulted(
-        step, depth, name, state, bound, 0.9, found, "evidence:10", ("a tail",), "by rule", {"share": 9.0}
+        step, depth, name, state, bound, 0.9, found, mark, ("a tail",), "by rule", {"share": 9.0}, others=others
     )
 
 
@@ -58,6 +66,13 @@ def test_another_technique_or_none_does_not_follow(db: Database, root: Path) -> 
     none = queries.retrieval(db, "r1", "c003")
     assert none is not None
     assert (none.technique, none.followed) == ("", None)
+
+
+def test_a_technique_known_from_other_states_is_told_apart(db: Database, root: Path) -> None:
+    answer = asked(3, "c001", 1, WIDER, others=("double buffering",))
+    told = row(db, root, *FIRST, answer, *made(4, "c002", "c001", technique="Double_buffering"))
+    assert told is not None
+    assert (told.followed, told.is_other) == (None, True)
 
 
 def test_a_repair_follows_what_its_first_version_does(db: Database, root: Path) -> None:

@@ -315,9 +315,12 @@ def test_as_used_and_fast_are_over_the_best_alternative_where_one_was_timed() ->
     assert found.fast_1_best is not None
     assert found.fast_1_best.value == pytest.approx(1 / 3)
     unmeasured = summary.figures(suite({("x", "a"): [run(3.0)]}), "a")
-    assert (unmeasured.over_best, unmeasured.fast_1_best) == (None, None)
-    assert unmeasured.used is not None
-    assert unmeasured.used.value == pytest.approx(3.0), "eager is the only alternative"
+    assert (unmeasured.over_best, unmeasured.used, unmeasured.fast_1_best) == (None, None, None)
+    mixed = summary.figures(suite(tasks | {("u", "a"): [run(3.0)], ("v", "a"): [run(None)]}), "a")
+    assert mixed.over_best == found.over_best
+    assert mixed.used is not None
+    assert mixed.used.value == pytest.approx(1.5 ** (1 / 4)), "of u no alternative was timed, v has no kernel"
+    assert summary.figures(suite({("v", "a"): [run(None)]}), "a").used == statistics.mean_speedup([1.0])
 
 
 def test_what_it_takes_to_come_to_a_share_of_the_limit_counts_runs_that_never_came_there() -> None:

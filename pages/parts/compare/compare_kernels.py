@@ -74,13 +74,17 @@ def told(first: Choice, second: Choice) -> str:
         return f"**Timed again in turn**: {again}"
     if several := differences([first.run, second.run]):
         return _no_verdict(several)
-    fast, slow = sorted((first, second), key=lambda choice: -choice.row.speedup)
-    ratio = relative.between_sessions(fast.row.speedup, fast.row.noise, slow.row.speedup, slow.row.noise)
+    this, other = sorted((first, second), key=lambda choice: -choice.row.speedup)
+    ratio = relative.between_sessions(this.row.speedup, this.row.noise, other.row.speedup, other.row.noise)
+    if this.row.run_id == other.row.run_id:  # as the run's own pages tell it
+        this, other = sorted((first, second), key=lambda choice: -choice.row.number)
+        ratio = relative.gain(this.row, other.row, is_on_gpu=this.run.run.is_on_gpu) or ratio
     figure = wording.measured(ratio.speedup, ratio.noise, ratio.low, ratio.high)
-    name, by = wording.capital(fast.short_name), "by their speed-ups over eager PyTorch, each timed in its own session"
-    if ratio.is_faster:
-        return f"**{name} is faster**: {figure} as fast as {slow.short_name}, {by}."
-    return f"**No significant difference**: {fast.short_name} is {figure} as fast as {slow.short_name}, {by}."
+    name, by = wording.capital(this.short_name), "by their speed-ups over eager PyTorch, each timed in its own session"
+    if ratio.is_faster or ratio.is_slower:
+        way = "faster" if ratio.is_faster else "slower"
+        return f"**{name} is {way}**: {figure} as fast as {other.short_name}, {by}."
+    return f"**No significant difference**: {this.short_name} is {figure} as fast as {other.short_name}, {by}."
 
 
 def _no_verdict(several: Sequence[str]) -> str:

@@ -158,7 +158,8 @@ def _with_result(scene: Scene, record: Record, kernel: Candidate) -> Scene:
     before = _timed_before(record, kernel)
     change, tone = _beside_pytorch(figures)
     if before is not None and before.standing is not None:
-        change, tone = _gain(figures, before.standing, record.number(before.candidate_id))
+        is_on_gpu = record.settings.toolchain != "cpu"
+        change, tone = _gain(figures, before.standing, record.number(before.candidate_id), is_on_gpu=is_on_gpu)
     return replace(
         scene,
         value=wording.ratio(figures),
@@ -187,8 +188,10 @@ def _beside_pytorch(figures: TimingFigures) -> tuple[str, str]:
     return ("faster than PyTorch", "green") if figures.low > 1 else ("as fast as PyTorch", "gray")
 
 
-def _gain(figures: TimingFigures, before: TimingFigures, number: int) -> tuple[str, str]:
-    ratio = relative.between_sessions(figures.speedup, figures.noise, before.speedup, before.noise)
+def _gain(figures: TimingFigures, before: TimingFigures, number: int, *, is_on_gpu: bool) -> tuple[str, str]:
+    ratio = relative.gain(figures, before, is_on_gpu=is_on_gpu)
+    if ratio is None:
+        return "", "gray"
     percent = f"{100 * (ratio.speedup - 1):+.0f} %".replace("-", "−")
     if ratio.is_faster or ratio.is_slower:
         return f"{percent} against kernel {number}", "green" if ratio.is_faster else "orange"
@@ -217,12 +220,13 @@ def _end(record: Record, best: TimingFigures, eager_ms: float, other: tuple[str,
 
 def _tied(record: Record, best: TimingFigures) -> str:
     """Which kernels the best is not faster than beyond the noise."""
+    number, is_on_gpu = record.number(record.best_id or ""), record.settings.toolchain != "cpu"
+    timed = [(record.number(name), k.standing) for name, k in record.candidates.items() if name != record.best_id]
     others = [
-        record.number(name)
-        for name, kernel in record.candidates.items()
-        if name != record.best_id and (figures := kernel.standing)
-        and not relative.between_sessions(best.speedup, best.noise, figures.speedup, figures.noise).is_faster
-    ]  # fmt: skip
+        other
+        for other, figures in timed
+        if figures and not relative.is_ahead(best, figures, is_newer=number > other, is_on_gpu=is_on_gpu)
+    ]
     if not others:
         return ""
     return f", tied with kernel {others[0]}" if len(others) == 1 else f", tied with {len(others)} others"

@@ -88,25 +88,21 @@ def badges(candidate: CandidateRow) -> None:
     else:
         icon = ICON.get(candidate.verdict, ":material/close:")
         st.badge(wording.VERDICT_NAME[candidate.verdict], color=wording.VERDICT_TONE[candidate.verdict], icon=icon)
-    attempts = index.attempts(candidate.run_id)
+    attempts, run = index.attempts(candidate.run_id), queries.run(index.current(), candidate.run_id)
+    is_on_gpu = run is not None and run.is_on_gpu
     if candidate.is_best:
         st.badge("★ best", color="green", help=wording.BEST)
     elif candidate.is_tied:
-        tied = beside_base.tie(candidate, next((k for k in attempts if k.is_best), None))
+        tied = beside_base.tie(candidate, next((k for k in attempts if k.is_best), None), is_on_gpu=is_on_gpu)
         st.badge("☆ tied with the best", color="green", help=tied)
     if candidate.verdict is Verdict.PASSED and not candidate.is_best:
         base = next((k for k in attempts if k.candidate_id == candidate.base_id), None)
-        is_slower = beside_base.is_slower(candidate, base)
-        made = wording.outcome(candidate, is_slower, _is_stopped(candidate.run_id))
+        is_slower = beside_base.is_slower(candidate, base, is_on_gpu=is_on_gpu)
+        made = wording.outcome(candidate, is_slower, run is not None and run.state is RunState.STOPPED)
         st.badge(
             made.removeprefix("correct, "), color="blue" if candidate.is_accepted and not is_slower else "gray",
             help=wording.OUTCOME_ABOUT.get(made),
         )  # fmt: skip
-
-
-def _is_stopped(run_id: str) -> bool:
-    run = queries.run(index.current(), run_id)
-    return run is not None and run.state is RunState.STOPPED
 
 
 def _flags(run: RunRow, candidate: CandidateRow) -> None:

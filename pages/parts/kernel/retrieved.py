@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import index, wording
+from pages.parts import index, method, wording
 from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import RetrievalRow
 from storage.knowledge.records import Advised, ToldRule
+from storage.run.method_words import MethodWords
 
 COLUMNS = [
     table.Column("technique", "Technique"),
@@ -24,14 +25,17 @@ def draw(run_id: str, candidate_id: str) -> None:
     """A sentence or two, and the answer folded away; nothing where the base was not asked."""
     asked = queries.retrieval(index.current(), run_id, candidate_id)
     rules = queries.told_rules(index.current(), run_id, candidate_id)
-    if asked or rules:
+    if rules or (asked and asked.mark):
         st.markdown("## From the knowledge base")
+    elif asked:
+        st.markdown("## State of the kernel before it")
     if rules:
         with st.expander(f"Told {wording.counted(len(rules), 'failure rule')}", icon=":material/rule:"):
             st.markdown("\n".join(f"- {wording.plain(rule_text(rule))}" for rule in rules))
     if asked is None:
         return
-    st.markdown("  \n".join(wording.plain(line) for line in (state(asked), followed(asked)) if line))
+    lines = state(asked), followed(asked, method.words(run_id))
+    st.markdown("  \n".join(map(wording.plain, lines)))
     if not asked.techniques:
         return
     title = f"{wording.counted(asked.techniques, 'technique')} found in step {asked.step}"
@@ -60,8 +64,15 @@ def state(asked: RetrievalRow) -> str:
     return f"State of kernel {asked.number}: {asked.state.replace('_', ' ')} ({sure}; {asked.why}){beside}."
 
 
-def followed(asked: RetrievalRow) -> str:
-    """Whether the kernel does what was found."""
+def followed(asked: RetrievalRow, words: MethodWords) -> str:
+    """Whether the kernel does what was found, or what the prompt named beside it."""
+    if not asked.mark:
+        return "The state follows from its profile by fixed rules; the knowledge base was not asked."
+    if asked.is_other and words.names_others:
+        return (
+            f"Followed by name: the prompt named this kernel's technique, {asked.technique}, as known from other "
+            "states, without its figures."
+        )
     if not asked.techniques:
         return "No technique was found for it."
     if not asked.technique:

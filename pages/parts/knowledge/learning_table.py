@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
-from pages.parts import index, wording
+from pages.parts import index, method, wording
 from pages.parts.knowledge import evidence_table, known_tables
 from pages.parts.widgets import table
 from storage.index import queries
@@ -18,7 +19,7 @@ from storage.knowledge.records import Outcome
 MOST_OFFERED = 6
 RUN_COLUMNS = [
     table.Column("run", "Run"),
-    table.Column("asked", "Answers", "right", "how often it asked about a kernel"),
+    table.Column("asked", "Answers", "right", "how often the knowledge base answered it about a kernel"),
     table.Column("attempts", "Faster", "nowrap", "of the attempts that it added, those whose kernel became faster"),
     table.Column("changes", "Changes", "right", "revisions of states, techniques and expectations that it made"),
     table.Column("at", "Latest", "right"),
@@ -121,16 +122,22 @@ def _draw_answers(run_id: str) -> str | None:
         return None
     offset = (known_tables.part_number(total, "answers_part") - 1) * known_tables.PAGE_SIZE
     answers = learning.answers(db, index.known(), run_id, known_tables.PAGE_SIZE, offset)
+    if not method.words(run_id).names_others:
+        answers = [replace(row, others=[]) for row in answers]
     rows = [table.Row(str(row.seq), cells(row), kernel_link(row)) for row in answers]
     opened = table.draw("What this run was told", COLUMNS, rows, key="told", is_cards=True)
     tried = [(row, name) for row in answers for name in row.tried if name]
-    followed = sum(row.is_offered(name) for row, name in tried)
-    st.caption(
-        f"{known_tables.showing(offset, len(answers), total, 'answer')}, newest first. Of the techniques that were "
-        f"tried after these, {wording.share(followed, len(tried))} had been offered."
-    )
+    st.caption(f"{known_tables.showing(offset, len(answers), total, 'answer')}, newest first. {share_offered(tried)}")
     chosen = next((row for row in answers if str(row.seq) == opened), None)
     return f"{run_id}\n{chosen.candidate_id}\n" if chosen else None
+
+
+def share_offered(tried: Sequence[tuple[AnswerRow, str]]) -> str:
+    """How many of these techniques the run had been told of, each with the answer that it was tried after."""
+    by_name = sum(row.is_other(name) for row, name in tried)
+    told = sum(row.is_offered(name) for row, name in tried) + by_name
+    how = f", {by_name} of them by name alone, as known from other states" if by_name else ""
+    return f"Of the techniques that were tried after these, {wording.share(told, len(tried))} had been offered{how}."
 
 
 def kernel_link(row: AnswerRow) -> str:
@@ -150,26 +157,31 @@ def cells(row: AnswerRow) -> dict[str, table.Cell]:
     return {
         "kernel": table.link(f"Kernel {row.number}" if row.number else row.candidate_id, f"step {row.step}"),
         "state": state,
-        "offered": table.text(shown or "nothing", "" if shown else "muted", _rather_not(row)),
+        "offered": table.text(shown or "nothing", "" if shown else "muted", _beside(row), ", ".join(row.others)),
         "tried": _tried(row),
         "at": table.age(row.at),
     }
 
 
-def _rather_not(row: AnswerRow) -> str:
-    return f"rather not: {', '.join(row.negative)}" if row.negative else ""
+def _beside(row: AnswerRow) -> str:
+    rather_not = f"rather not: {', '.join(row.negative)}" if row.negative else ""
+    by_name = f"{len(row.others):,} more by name, known from other states" if row.others else ""
+    return "; ".join(filter(None, (rather_not, by_name)))
 
 
 def _tried(row: AnswerRow) -> table.Cell:
-    """What was tried, each with how it ended; those that nobody offered are told apart."""
+    """What was tried, each with how it ended; those that were offered by name alone or by nobody are told apart."""
     if not row.tried:
         return table.text("nothing yet", "muted")
     pills = [
         table.pill(name or "no technique named", _tone(outcome), "", outcome or "not over yet")
         for name, outcome in zip(row.tried, row.outcomes, strict=True)
     ]
-    others = [name for name in row.tried if name and not row.is_offered(name)]
-    return table.text("", "", f"not offered: {', '.join(others)}" if others else "", "", pills)
+    by_name = [name for name in row.tried if row.is_other(name)]
+    unknown = [name for name in row.tried if name and not row.is_offered(name) and not row.is_other(name)]
+    notes = {"offered by name alone, as known from other states": by_name, "not offered": unknown}
+    note = "; ".join(f"{how}: {', '.join(names)}" for how, names in notes.items() if names)
+    return table.text("", "", note, "", pills)
 
 
 def _tone(outcome: str) -> wording.Tone:

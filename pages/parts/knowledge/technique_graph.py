@@ -23,11 +23,11 @@ CURVE = 24  # points of an edge: each is a place to point at
 WIDTHS = ((16, 4.5), (5, 3.0), (2, 1.9), (1, 1.2), (0, 0.8))
 CATEGORY_COLOUR = {"memory": "@blue-color", "compute": "@orange-color", "latency": "@violet-color"}
 OTHER_COLOUR = "@gray-color"
-NEAR_ONE = 0.02
 MOST_LABELS = 40  # edges with N and Q beside them
 MOST_BETWEEN = 400  # edges from technique to technique
 # Where the other end of an edge lies; what it is drawn in by what was measured.
-FASTER, SLOWER, SAME, FAILED, UNTRIED = "faster", "slower", "about the same", "failed only", "not tried yet"
+FASTER, SLOWER, SAME = "faster", "slower", "no measurable difference"
+FAILED, UNTRIED = "failed only", "not tried yet"
 EDGE_COLOUR = {
     FASTER: "@green-color/70",
     SLOWER: "@red-color/70",
@@ -52,15 +52,15 @@ class Edge:
 
     @property
     def kind(self) -> str:
-        """What its attempts came to."""
-        gain = self.figures.mean_gain
-        if not self.figures.attempts:
+        """What its attempts came to, by their outcomes; of faster and slower ones what their mean gain says."""
+        seen = self.figures
+        if not seen.attempts:
             return UNTRIED
-        if gain is None:
+        if seen.mean_gain is None:
             return FAILED
-        if abs(gain - 1) < NEAR_ONE:
-            return SAME
-        return FASTER if gain > 1 else SLOWER
+        if seen.faster and seen.slower:
+            return FASTER if seen.mean_gain > 1 else SLOWER
+        return FASTER if seen.faster else SLOWER if seen.slower else SAME
 
 
 def draw(edges: Sequence[Edge], key: str, left: str = "state") -> str | None:
@@ -159,7 +159,9 @@ def hover(edge: Edge) -> str:
         return f"<b>{ends}</b><br>not tried yet<br>{expected}"
     if edge.value is not None:
         expected += f"<br>{counted(edge)}"
-    tried = f"{wording.counted(seen.attempts, 'attempt')}, {seen.faster} faster"
+    others = {SLOWER: seen.slower, SAME: seen.same, "failed": seen.failed}
+    outcomes = [f"{seen.faster} faster", *(f"{count} {kind}" for kind, count in others.items() if count)]
+    tried = ", ".join([wording.counted(seen.attempts, "attempt"), *outcomes])
     return f"<b>{ends}</b><br>{tried}, mean gain {wording.speedup(seen.mean_gain)}<br>{expected}"
 
 

@@ -227,7 +227,7 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
         *_branches(rows.points),
         _best_so_far(rows.rises),
         *(kernels(name, points, symbol, colour, size=size)
-          for name, points, symbol, colour in _by_outcome(rows.points, spots, rows.is_stopped)),
+          for name, points, symbol, colour in _by_outcome(rows.points, spots, rows.is_stopped, rows.is_on_gpu)),
         kernels("tuned", [p for p in rows.points if p.origin is Origin.TUNED], "diamond-tall-open", "@violet-color",
                 size=size + 16),
         kernels(wording.ORIGIN_NAME[Origin.COMPILED], [p for p in rows.points if p.origin is Origin.COMPILED],
@@ -243,10 +243,10 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
 
 
 def _by_outcome(
-    points: Sequence[PointRow], spots: Mapping[str, PointRow], is_stopped: bool
+    points: Sequence[PointRow], spots: Mapping[str, PointRow], is_stopped: bool, is_on_gpu: bool
 ) -> Iterator[tuple[str, list[PointRow], str, str]]:
     accepted = [p for p in points if p.is_accepted]
-    slower = [p for p in accepted if beside_base.is_slower(p, spots.get(p.base_id or ""))]
+    slower = [p for p in accepted if beside_base.is_slower(p, spots.get(p.base_id or ""), is_on_gpu=is_on_gpu)]
     yield "accepted", [p for p in accepted if p not in slower], "circle", "@blue-color"
     yield "slower, kept", slower, "circle-x-open", "@blue-color"
     yield (
@@ -372,9 +372,9 @@ def _hover_text(
     line = f" · trajectory {p.trajectory}" if p.trajectory else ""
     rank = " · best" if p.is_best else " · tied with the best" if p.is_tied else ""
     measured = wording.measured(p.speedup, p.noise, p.low, p.high)
-    tied = f"\n{beside_base.tie(p, best)}" if p.is_tied else ""
+    tied = f"\n{beside_base.tie(p, best, is_on_gpu=is_on_gpu)}" if p.is_tied else ""
     what = wording.cut(p.summary, 84) or wording.ORIGIN_NAME[p.origin]
-    outcome = wording.outcome(p, beside_base.is_slower(p, base), is_stopped)
+    outcome = wording.outcome(p, beside_base.is_slower(p, base, is_on_gpu=is_on_gpu), is_stopped)
     gained = f"{measured} over eager PyTorch · {wording.latency(p.latency_ms)}{_gain(p, base, is_on_gpu)}"
     return f"{what}\n{gained}\nkernel {p.number} · {outcome}{line}{rank}{tied}"
 

@@ -61,10 +61,12 @@ class FeedItem:
 
 def items(db: Database, run_id: str, limit: int = 200, words: MethodWords = AS_STORED) -> list[FeedItem]:
     """The newest of a run, newest first."""
-    return [FeedItem(row.seq, row.at, *_said(row, words)) for row in queries.feed(db, run_id, limit=limit)]
+    run = queries.run(db, run_id)
+    is_on_gpu = run is not None and run.is_on_gpu
+    return [FeedItem(row.seq, row.at, *_said(row, words, is_on_gpu)) for row in queries.feed(db, run_id, limit=limit)]
 
 
-def _said(row: FeedRow, words: MethodWords) -> Said:
+def _said(row: FeedRow, words: MethodWords, is_on_gpu: bool) -> Said:
     match row.what:
         case StepRow() as step:
             is_timed = step.kind == StepKind.TIME and step.outcome == Verdict.PASSED
@@ -72,7 +74,7 @@ def _said(row: FeedRow, words: MethodWords) -> Said:
         case BaseChange() as change:
             return FeedKind.BASE, None, _base(change, words)
         case ev.DepthFinished() as end:
-            return FeedKind.DEPTH, *_depth(end, row, words)
+            return FeedKind.DEPTH, *_depth(end, row, words, is_on_gpu)
         case ev.CommandAcknowledged():
             asked_by = (row.command.asked_by if row.command else "") or "Someone"
             return FeedKind.COMMAND, "acknowledged", _command(f"{asked_by} asked for", row, "")
@@ -146,7 +148,7 @@ def _base(change: BaseChange, words: MethodWords) -> str:
     return f"{words.title} {change.depth} {kernels}: {why}"
 
 
-def _depth(end: ev.DepthFinished, row: FeedRow, words: MethodWords) -> tuple[str, str]:
+def _depth(end: ev.DepthFinished, row: FeedRow, words: MethodWords, is_on_gpu: bool) -> tuple[str, str]:
     title, kernel, best = f"{words.title} {end.depth}", row.kernel, row.best
     if end.outcome is DepthOutcome.IMPORTED:
         return end.outcome, f"{title} is {end.reason}"
@@ -159,20 +161,18 @@ def _depth(end: ev.DepthFinished, row: FeedRow, words: MethodWords) -> tuple[str
     if best is None or best.speedup is None or best.noise is None:
         return end.outcome, text
     if best.candidate_id == kernel.candidate_id:
-        return "best", f"{text}, the best so far{_unproven(best, row.before)}"
-    if not relative.between_sessions(best.speedup, best.noise, kernel.speedup, kernel.noise).is_faster:
+        return "best", f"{text}, the best so far{_unproven(best, row.before, is_on_gpu)}"
+    is_newer = best.number > kernel.number
+    if not relative.is_ahead(best, kernel, is_newer=is_newer, is_on_gpu=is_on_gpu):
         return end.outcome, f"{text}, no measurable difference from the best"
     return end.outcome, f"{text}, {100 * (1 - kernel.speedup / best.speedup):.0f} % slower than the best"
 
 
-def _unproven(best: FeedKernel, before: FeedKernel | None) -> str:
+def _unproven(best: FeedKernel, before: FeedKernel | None, is_on_gpu: bool) -> str:
     """That the best is not above the one before it beyond the noise; empty where it is."""
-    if before is None or None in (best.speedup, best.noise, before.speedup, before.noise):
-        return ""
-    ratio = relative.between_sessions(
-        best.speedup or 0.0, best.noise or 0.0, before.speedup or 1.0, before.noise or 0.0
-    )
-    return "" if ratio.is_faster else f", by less than the noise over kernel {before.number}"
+    ratio = relative.gain(best, before, is_on_gpu=is_on_gpu) if before else None
+    is_told = ratio is not None and not ratio.is_faster
+    return f", by less than the noise over kernel {before.number}" if before and is_told else ""
 
 
 def _command(opening: str, row: FeedRow, note: str) -> str:

@@ -73,6 +73,7 @@ def draw(run: RunRow) -> str | None:
                 marks.get(k.candidate_id),
                 same.get(k.candidate_id),
                 run.state is RunState.STOPPED,
+                run.is_on_gpu,
             ),
             address(k),
         )
@@ -139,12 +140,15 @@ def _cells(
     found: Mark | None,
     same: int | None,
     is_stopped: bool,
+    is_on_gpu: bool,
 ) -> dict[str, table.Cell]:
     """One kernel as cells."""
     badges = [table.pill("best", "green", "best", wording.BEST)] if a.is_best else []
-    badges += [table.pill("tied with the best", "green", "tied", beside_base.tie(a, best))] if a.is_tied else []
+    if a.is_tied:
+        tied = beside_base.tie(a, best, is_on_gpu=is_on_gpu)
+        badges.append(table.pill("tied with the best", "green", "tied", tied))
     if a.verdict is Verdict.PASSED and not a.is_best:
-        is_slower = beside_base.is_slower(a, base)
+        is_slower = beside_base.is_slower(a, base, is_on_gpu=is_on_gpu)
         outcome = wording.outcome(a, is_slower, is_stopped)
         tone, about = "blue" if a.is_accepted and not is_slower else "gray", wording.OUTCOME_ABOUT.get(outcome, "")
         badges.append(table.pill(outcome.removeprefix("correct, "), tone, "", about))

@@ -38,7 +38,8 @@ def draw(run: RunRow) -> None:
     step = method.words(run.run_id).step
     data = {
         "nodes": [
-            shown(node, step, kernels.get(node.row.base_id or ""), run.state is RunState.STOPPED) for node in nodes
+            shown(node, step, kernels.get(node.row.base_id or ""), run.state is RunState.STOPPED, run.is_on_gpu)
+            for node in nodes
         ],
         "roll_backs": [row.from_number for row in queries.roll_backs(db, run.run_id)],
         "note": note(len(nodes), run.attempts),
@@ -52,11 +53,13 @@ def note(drawn: int, total: int) -> str:
     return "" if drawn >= total else f"the newest {queries.NEWEST:,} of {total:,} kernels, and the best"
 
 
-def shown(node: Node, step: str, base: FamilyRow | None = None, is_stopped: bool = False) -> dict[str, Any]:
+def shown(
+    node: Node, step: str, base: FamilyRow | None = None, is_stopped: bool = False, is_on_gpu: bool = False
+) -> dict[str, Any]:
     """One node for the browser; `base` is the kernel that its step index started from."""
     row = node.row
     speed = f"{wording.speedup(row.speedup, row.noise)}, " if row.speedup else ""
-    outcome = speed + wording.outcome(row, beside_base.is_slower(row, base), is_stopped)
+    outcome = speed + wording.outcome(row, beside_base.is_slower(row, base, is_on_gpu=is_on_gpu), is_stopped)
     rank = ", best" if row.is_best else ", tied with the best" if row.is_tied else ""
     return {
         "id": row.candidate_id, "number": row.number, "lane": node.lane, "parent": node.parent,

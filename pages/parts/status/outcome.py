@@ -75,7 +75,9 @@ def tied(run: RunRow, attempts: Sequence[AttemptRow], called: str = "it") -> str
     if not run.best_speedup or not run.tied_kernels:
         return ""
     if len(ties) == 1:
-        return f"Kernel {ties[0].number} is tied with {called}. {beside_base.tie(ties[0], best)}"
+        return (
+            f"Kernel {ties[0].number} is tied with {called}. {beside_base.tie(ties[0], best, is_on_gpu=run.is_on_gpu)}"
+        )
     return f"{len(ties):,} other kernels are tied with {called}: no measurable difference."
 
 

@@ -65,6 +65,8 @@ def sentence(step: StepRow, words: MethodWords = PLAIN) -> str:
         case command_arguments.TUNE:
             came = "a variant is faster" if step.outcome == "tuned" else "no faster variant"
             return f"Tuned {kernel}: {came}"
+        case command_arguments.CONSULT if result.state is not None and not result.is_by_base:
+            return f"Named the state of {kernel} from its profile: {result.state or 'not known'}"
         case command_arguments.CONSULT:
             techniques = f"{result.techniques} technique{'s' * (result.techniques != 1)} found"
             state = result.state or "state not known"

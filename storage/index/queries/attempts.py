@@ -107,7 +107,7 @@ _ATTEMPTS = f"SELECT {COLUMNS} FROM kernels WHERE run_id = $run"
 
 # Kernels that were the fastest correct one of their run when they were first timed, abandoned branches included: each
 # is the best until the next. Figures are those of the last timing. `{which}` chooses runs.
-RISING = """(SELECT run_id, candidate_id, number, first_timed_seq AS seq, speedup, low, high, noise
+RISING = """(SELECT run_id, candidate_id, number, first_timed_seq AS seq, speedup, low, high, noise, latency_ms
     FROM kernels WHERE {which} AND speedup IS NOT NULL QUALIFY speedup > coalesce(max(speedup) OVER (PARTITION BY run_id
     ORDER BY first_timed_seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))"""
 
@@ -186,6 +186,7 @@ class FamilyRow:
     is_tied: bool
     summary: str
     noise: float | None = None
+    latency_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

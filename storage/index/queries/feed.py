@@ -27,6 +27,7 @@ class FeedKernel:
     noise: float | None
     low: float | None
     high: float | None
+    latency_ms: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def _ended(db: Database, run_id: str, news: list[fetch.RunEntry[Any]]) -> list[f
     return [replace(entry, event=event) if entry is last else entry for entry in news]
 
 
-_KERNEL = "candidate_id, number, speedup, noise, low, high"
+_KERNEL = "candidate_id, number, speedup, noise, low, high, latency_ms"
 
 
 def _kernels(db: Database, run_id: str, news: list[fetch.RunEntry[Any]]) -> dict[str | None, FeedKernel]:

@@ -17,8 +17,8 @@ PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class LearningRun:
-    """What one run has to do with the knowledge base: how often it asked, the attempts that it added and how many of
-    them were faster, its changes."""
+    """What one run has to do with the knowledge base: how often that answered, the attempts that the run added and how
+    many of them were faster, its changes."""
 
     run_id: str
     asked: int
@@ -30,7 +30,8 @@ class LearningRun:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
-    """One answer to a run. `offered` begins with what promised most, `negative` are those that went wrong before.
+    """One answer to a run. `offered` begins with what promised most, `negative` are those that went wrong before;
+    `others` are known from other states, which the prompts of some methods name.
 
     `tried` are the techniques of the kernels that were made from this one before it was asked about again; `outcomes`
     are theirs, empty for one that is not over yet.
@@ -51,20 +52,30 @@ class AnswerRow:
     negative: list[str]
     tried: list[str]
     outcomes: list[str]
+    others: list[str]
 
     def is_offered(self, technique: str) -> bool:
         """Whether a technique that was tried is one of those that were offered, however its name is written."""
         return _folded(technique) in {_folded(name) for name in self.offered}
+
+    def is_other(self, technique: str) -> bool:
+        """Whether it is known from other states alone."""
+        return not self.is_offered(technique) and _folded(technique) in {_folded(name) for name in self.others}
 
 
 def _folded(name: str) -> str:
     return " ".join(name.replace("_", " ").casefold().split())
 
 
+# A run that asks no base finds the kernel's state by the rules alone: what it had read has no name then.
+_BY_A_BASE = 'NOT contains(json, \'"mark":""\')'
+_ANSWERED = f"kind = 'Consulted' AND {_BY_A_BASE}"
+
+
 def learning_runs(db: Database, base: Base) -> list[LearningRun]:
     """The runs that asked or added something, the latest first."""
-    sql = """SELECT run_id, count(*) FILTER (WHERE kind = 'Consulted'), count(*) FILTER (WHERE kind = 'Taught'),
-        max(time) FROM events WHERE kind IN ('Consulted', 'Taught') GROUP BY run_id"""
+    sql = f"""SELECT run_id, count(*) FILTER (WHERE kind = 'Consulted'), count(*) FILTER (WHERE kind = 'Taught'),
+        max(time) FROM events WHERE ({_ANSWERED}) OR kind = 'Taught' GROUP BY run_id"""
     asked = {run_id: (questions, changes, at) for run_id, questions, changes, at in fetch.tuples(db, sql)}
     gave: dict[str, list[Evidence]] = {}
     for attempt in base.attempts:
@@ -107,14 +118,14 @@ def without_rule(db: Database, base: Base) -> tuple[int, int]:
 
 def count_answers(db: Database, run_id: str) -> int:
     """How often a run was told something."""
-    return int(fetch.tuples(db, "SELECT count(*) FROM events WHERE kind = 'Consulted' AND run_id = ?", [run_id])[0][0])
+    return int(fetch.tuples(db, f"SELECT count(*) FROM events WHERE run_id = ? AND {_ANSWERED}", [run_id])[0][0])
 
 
 def answers(db: Database, base: Base, run_id: str, limit: int = PAGE, offset: int = 0) -> list[AnswerRow]:
     """A page of what a run was told, the newest first."""
     later: dict[str, int] = {}
     asked = []
-    for entry in reversed(fetch.events(db, run_id, Consulted)):
+    for entry in reversed(fetch.events(db, run_id, Consulted, where=_BY_A_BASE)):
         name = entry.event.candidate_id
         asked.append((entry, later.get(name)))
         later[name] = entry.seq
@@ -140,5 +151,5 @@ def _answer(
         event.bottleneck, event.state_confidence, event.why, [advised.technique for advised in event.found],
         [advised.technique for advised in event.found if advised.is_negative],
         [evidence.technique if evidence else technique for technique, evidence in tried],
-        [str(evidence.outcome) if evidence else "" for _, evidence in tried],
+        [str(evidence.outcome) if evidence else "" for _, evidence in tried], list(event.others),
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 from storage.index.database import Database
 from storage.index.queries import fetch
@@ -160,6 +161,15 @@ class RiseRow:
     is_gain: bool
 
 
+class _Risen(NamedTuple):
+    """The best kernel so far, as it was timed."""
+
+    speedup: float
+    number: int
+    noise: float
+    latency_ms: float
+
+
 @dataclass(frozen=True, slots=True)
 class ExposureRow:
     """Neighbouring depths in which the model saw a profile, or in which it saw none."""
@@ -182,22 +192,24 @@ def depth_spread(db: Database, run_id: str) -> list[DepthSpreadRow]:
 def rises(db: Database, run_id: str) -> list[RiseRow]:
     """The best so far along the axis, only where it changes: a kernel timed late counts from its own place on."""
     sql = f"""
-    WITH placed AS (SELECT number, depth, speedup, noise, {PLACE} AS x FROM kernels WHERE run_id = $run {SIBLINGS}),
-        risen AS (SELECT x, speedup, number, noise, FALSE AS is_last FROM placed WHERE speedup IS NOT NULL
+    WITH placed AS (SELECT number, depth, speedup, noise, latency_ms, {PLACE} AS x FROM kernels
+            WHERE run_id = $run {SIBLINGS}),
+        risen AS (SELECT x, speedup, number, noise, latency_ms, FALSE AS is_last FROM placed WHERE speedup IS NOT NULL
             QUALIFY speedup > coalesce(max(speedup) OVER (ORDER BY x ROWS BETWEEN UNBOUNDED PRECEDING
                 AND 1 PRECEDING), 0))
-    SELECT x, speedup, number, noise FROM (
+    SELECT x, speedup, number, noise, latency_ms FROM (
         FROM risen UNION ALL SELECT (SELECT max(depth) FROM placed), max(speedup), arg_max(number, speedup),
-            arg_max(noise, speedup), TRUE FROM risen)
+            arg_max(noise, speedup), arg_max(latency_ms, speedup), TRUE FROM risen)
     WHERE speedup IS NOT NULL ORDER BY is_last, x"""
+    (toolchain,) = fetch.of_run(db, run_id, "toolchain") or ("cpu",)
     rows: list[RiseRow] = []
-    before: tuple[int, float, float] | None = None
-    for x, speedup, number, noise in fetch.tuples(db, sql, {"run": run_id}):
-        is_gain = (
-            before is None or before[0] == number or relative.between_sessions(speedup, noise, *before[1:]).is_faster
-        )
-        rows.append(RiseRow(x, speedup, number, is_gain))
-        before = number, speedup, noise
+    before: _Risen | None = None
+    for x, *figures in fetch.tuples(db, sql, {"run": run_id}):
+        risen = _Risen(*figures)
+        ratio = relative.gain(risen, before, is_on_gpu=toolchain != "cpu") if before else None
+        is_gain = before is None or before.number == risen.number or (ratio is not None and ratio.is_faster)
+        rows.append(RiseRow(x, risen.speedup, risen.number, is_gain))
+        before = risen
     return rows
 
 

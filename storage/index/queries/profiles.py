@@ -246,6 +246,7 @@ def _are_alike(db: Database, run_id: str, candidate_ids: tuple[str, str]) -> boo
     """Whether two kernels have no measurable difference, where the time of a call in a profile is that of its timing:
     on a processor."""
     sql = "SELECT speedup, noise FROM kernels WHERE run_id = ? AND candidate_id IN (?, ?) AND speedup IS NOT NULL"
+    sql += " ORDER BY number DESC"  # the newer over the older, as everywhere
     timed = fetch.tuples(db, sql, [run_id, *candidate_ids])
     if len(timed) < 2 or not all(all(_call_times(db, run_id, name)) for name in candidate_ids):
         return False

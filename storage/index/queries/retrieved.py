@@ -19,7 +19,8 @@ class RetrievalRow:
 
     `state` is empty where that kernel's state was not known; `why` says what decided, or why not. `technique` is what
     the kernel itself is said to do, empty where nobody named it. `followed` is the place of that technique in the
-    answer, None where it is not among what was found.
+    answer, None where it is not among what was found; `is_other`: it is known from other states. `mark` is empty where
+    no base was asked: then the state is by the rules alone.
     """
 
     step: int
@@ -33,6 +34,7 @@ class RetrievalRow:
     technique: str
     techniques: int
     followed: int | None
+    is_other: bool = False
 
 
 def retrieval(db: Database, run_id: str, candidate_id: str) -> RetrievalRow | None:
@@ -55,6 +57,7 @@ def _retrieval(db: Database, run_id: str, asked: Consulted, lines: list[int]) ->
     return RetrievalRow(
         asked.step, number, asked.state, asked.bottleneck, asked.state_confidence, list(asked.secondary), asked.why,
         asked.mark, technique, len(asked.found), min(followed, default=None),
+        not followed and _folded(technique) in map(_folded, asked.others),
     )  # fmt: skip
 
 

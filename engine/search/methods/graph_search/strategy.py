@@ -60,7 +60,7 @@ class GraphSearch(TechniquePerIndex[GraphSearchState]):
         "An expansion is a walk through the graph of techniques, from the first kernel along the edges of largest "
         "score, to one that was not taken there before: its technique is written, repaired and measured, and what it "
         "brings counts for every edge of the walk. The first kernel is expansion 0.",
-        collected="for every correct kernel", shown="with every technique",
+        collected="for every correct kernel", shown="with every technique", names_others=True,
         own_calls={
             OUTLINE: CallWords(
                 "lay out a sequence of techniques", "Ask the model for a sequence of techniques for",

@@ -76,7 +76,7 @@ class KernelBlaster(TechniquePerIndex[KernelBlasterState]):
         "A step is one technique, drawn from what is known of the kernel's state, written and repaired: it starts from "
         "the last correct kernel of its trajectory and ends when the result is correct and timed, or has failed. Each "
         "trajectory starts from the first kernel, which is step 0.",
-        collected="for every correct kernel", shown="in every plan and with every technique",
+        collected="for every correct kernel", shown="in every plan and with every technique", names_others=True,
         own_calls={
             JUDGE: CallWords("judge the kernel", "Ask the judge about", "The model is judging {kernel}"),
             CLASSIFY: CallWords(
