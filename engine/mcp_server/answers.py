@@ -105,7 +105,7 @@ def _checked(result: Judged) -> Answer:
     checked = result.checked
     assert checked is not None
     return {
-        "message": f"It compiles, and it passes the check in {len(checked.trials)} trials.",
+        "message": f"It compiles, and it passes the check in {checked.in_trials}.",
         "precision": checked.precision or None, "max_error": checked.max_error, "tolerance": checked.tolerance,
     }  # fmt: skip
 

@@ -21,6 +21,7 @@ from engine.suites.formats import (
     times,
     tokens,
 )
+from storage.results.check_records import left_out_in_words
 from storage.results.profile_results import bound_by
 from storage.suites import statistics
 from storage.suites.curves import fast_curve
@@ -517,6 +518,8 @@ def scorecard(results: Results) -> TextTable:
 
 def _robust(stats: ArmFigures) -> str:
     seeds = f"{stats.trials:,} trials with secret seeds and distributions passed by the best kernels"
+    if stats.left_out:
+        seeds += f"; {left_out_in_words(stats.left_out)}"
     sizes = "no task names other sizes"
     if stats.shapes_held[1]:
         sizes = f"right at other sizes: {stats.shapes_held[0]} of {stats.shapes_held[1]}"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from storage.results import relative
-from storage.results.check_records import CheckOutcome, CheckRecord
+from storage.results.check_records import CheckOutcome, CheckRecord, trials_in_words, why_left_out
 from storage.results.timeline import Timeline
 from storage.results.vocabulary import Verdict
 
@@ -97,6 +97,10 @@ class CompileResult:
         return BUILT if self.is_ok else CompileResult(False, 0.0, headline(self), verdict=self.verdict)
 
 
+LEFT_OUT_TRIAL = ": left out, "
+"""What stands between the name of a trial that was not made and why."""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """Result of comparing a candidate with the float64 reference over several trials."""
@@ -104,7 +108,7 @@ class CheckResult:
     verdict: Verdict
     seconds: float
     trials: tuple[str, ...] = ()
-    """Names of the trials, in order."""
+    """Names of the trials, in order; of one that was not made also that and why."""
     max_error: float | None = None
     """The largest |candidate - reference64| / (|reference64| + rms(reference64)) over all trials."""
     max_abs_error: float | None = None
@@ -126,6 +130,22 @@ class CheckResult:
     rules: int = 1
     """The version of the judging rules, `storage.results.policy.RULES`; results from before they had one are of the
     first."""
+
+    @property
+    def made_trials(self) -> tuple[str, ...]:
+        """Names of the trials that were made."""
+        return tuple(trial for trial in self.trials if LEFT_OUT_TRIAL not in trial)
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Why each other trial was not made, by name."""
+        named = (trial.partition(LEFT_OUT_TRIAL) for trial in self.trials)
+        return {name: why_left_out(reason) for name, is_out, reason in named if is_out}
+
+    @property
+    def in_trials(self) -> str:
+        """How many trials were made and how many not, as in "it passes the check in 14 trials"."""
+        return trials_in_words(len(self.made_trials), [*self.left_out.values()])
 
     def brief(self) -> CheckResult:
         """The verdict and its headline."""

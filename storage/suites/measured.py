@@ -108,7 +108,7 @@ def best_kernel(best: Candidate, stood: list[StagedCheck]) -> BestKernel | None:
         figures.latency_ms, figures.baseline_latency_ms,
         statistics.fmean(timed.baseline_ms) / statistics.fmean(timed.candidate_ms), len(timed.candidate_ms),
         checked.precision, checked.max_error, checked.max_abs_error, checked.tolerance,
-        len(checked.trials), checked.seed,
+        len(checked.made_trials), tuple(checked.left_out.values()), checked.seed,
         tuple(sorted({check.check for check in stood if check.standing in LOOKED_AT})),
         _outcome(stood, "other shapes"), _outcome(stood, "special values"), observed.own_share(checked.evidence),
     )  # fmt: skip

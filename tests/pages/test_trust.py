@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import examples
 from pages.parts import index, wording
 from pages.parts.kernel import kernel_header, trust_charts, trust_tab
 from pages.parts.kernel.trust_charts import Measured
@@ -422,3 +423,19 @@ def test_a_great_speed_up_says_on_its_run_and_its_kernel_which_test_decided(
     for said in (on_run, on_kernel):
         assert opening in said
         assert ("agree and neither was spoilt by noise or a busy machine: confirmed." in said) is is_confirmed
+
+
+def test_only_the_trials_that_were_run_count_as_passed_and_the_others_have_one_reason(
+    home: Path, open_page: Open
+) -> None:
+    (run,) = examples.open_examples(["softmax-20261125-072455-5580"])
+    page = {"run": run.run_id, "candidate": "c009"}
+    out = "10 were left out, the time for checks was used up"
+    trust = everything(open_page("candidate", **page, tab="Trust")).replace("\\", "")
+    for check in ("float32", "bit by bit"):
+        assert f"{check}, in the 4 trials that were run; {out}" in trust
+    assert "trials left out" in trust
+    assert "candidate is slow" not in trust
+    errors = words(open_page("candidate", **page, tab="Errors")).replace("\\", "")
+    assert f"agrees with the reference in the 4 trials that were run; {out}." in errors
+    assert "candidate is slow" not in run_report(index.current(), run.run_id)

@@ -55,6 +55,9 @@ class EvaluationRow:
     tolerance: float | None
     reference_error: float | None
     trials: list[str]
+    """Names of those that were made."""
+    left_out: Mapping[str, str]
+    """Why each other trial was not, by name."""
     precision: str
     seed: int | None
     message: str
@@ -154,7 +157,8 @@ def evaluation(db: Database, run_id: str, candidate_id: str) -> EvaluationRow | 
         max_abs_error=check.max_abs_error if check else None,
         tolerance=check.tolerance if check else None,
         reference_error=check.reference_error if check else None,
-        trials=list(check.trials) if check else [],
+        trials=list(check.made_trials) if check else [],
+        left_out=check.left_out if check else {},
         precision=check.precision if check else "",
         seed=check.seed if check else None,
         message=check.message if check else "",

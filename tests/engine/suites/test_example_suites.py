@@ -70,3 +70,13 @@ def test_an_example_suite_may_have_several_arms_and_knows_no_tokens_of_replies_h
     measured_cells = [cell.result for cell in results.cells if cell.result is not None]
     assert len(measured_cells) == 42
     assert all(result.is_unrecorded for result in measured_cells)  # each goes on with replies that were handed in
+
+
+def test_only_trials_that_were_run_count_as_passed(home: Path) -> None:
+    examples.open_examples()
+    for name, made, left_out in (("table2_h200", 264, 108), ("levels_h200", 179, 1)):
+        suite = fold(files.read(files.find(name)))
+        assert suite is not None
+        results = summary.gather(suite, measured.of_suite(suite))
+        (robust,) = (row[1] for row in tables.scorecard(results).rows if row[0] == "Robustness")
+        assert f"{made} trials with secret seeds and distributions passed by the best kernels; {left_out} w" in robust
