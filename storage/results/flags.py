@@ -136,10 +136,15 @@ def in_words(check_record: CheckRecord, found: Iterable[Flag]) -> str:
     return next(flag.name for flag in found if flag.check == check_record.check)
 
 
+def looks(check_records: Sequence[CheckRecord]) -> list[str]:
+    """The check of each finding that could change the verdict."""
+    found = flags(check_records)
+    return [check_record.check for check_record in check_records if in_words(check_record, found) == LOOK]
+
+
 def to_look_at(check_records: Sequence[CheckRecord]) -> int:
     """How many findings could change the verdict."""
-    found = flags(check_records)
-    return sum(in_words(check_record, found) == LOOK for check_record in check_records)
+    return len(looks(check_records))
 
 
 def counted(check_records: Sequence[CheckRecord]) -> str:
