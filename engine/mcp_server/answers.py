@@ -134,7 +134,7 @@ def _timed(result: Judged, timed: TimingResult) -> Answer:
 def _over(timed: TimingResult, other: Alternative) -> Answer:
     if other.timed is None:
         return {"name": other.name, "speedup": None, "noise": None, "failure": other.failure}
-    over = relative.over(timed.speedup, timed.noise, other.timed.speedup, other.timed.noise)
+    over = relative.over(timed.figures, other.timed.figures)
     return {"name": other.name, "speedup": over.speedup, "noise": over.noise, "failure": ""}
 
 

@@ -77,6 +77,24 @@ LEFT_OUT = "left out: "
 AT_THE_END = "after the last trial"
 _COUNTED = re.compile(r"(?<=in )\d+ trials$")
 
+TWICE = re.compile(
+    r"because (?P<reason>.*?): first (?P<first>\S+)x \((?P<first_range>.*?)\) at \S+ ms, "
+    r"then (?P<second>\S+)x \((?P<second_range>.*?)\) at \S+ ms; (?P<end>.*)",
+    re.DOTALL,
+)
+"""What the check `RE_MEASURED` says of two timings."""
+CONFIRMED, MEET = "confirmed", "their intervals meet"
+AGREE = 1.25
+"""How many times as large one of two timings of a kernel may be as the other and still confirm it; beyond that their
+intervals meet because one is very wide."""
+BY_PAIRS = "the pairs of this timing alone tell the speed-up within "
+
+
+def times_apart(twice: re.Match[str]) -> float:
+    """How many times as large as the smaller the larger of two speed-ups is."""
+    first, second = float(twice["first"]), float(twice["second"])
+    return max(first, second) / min(first, second)
+
 
 def why_left_out(reason: str) -> str:
     """Why a trial was not made. Older engines called a kernel slow when the time for checks was used up."""
@@ -98,9 +116,10 @@ def left_out_in_words(left_out: Sequence[str]) -> str:
     return " and ".join(f"{n:,} {'was' if n == 1 else 'were'} left out, {reason}" for reason, n in counts)
 
 
-def as_made(check_records: Iterable[CheckRecord]) -> list[CheckRecord]:
-    """The checks of one result with what they say of trials put right: older engines counted those that were left out
-    as made."""
+def as_told(check_records: Iterable[CheckRecord]) -> list[CheckRecord]:
+    """The checks of one result with what older engines wrote of them put right: they counted trials that were left out
+    as made, called the width of the pairs alone what is known, and two timings far apart confirmed where their
+    intervals met."""
     records = list(check_records)
     trials = [record for record in records if record.check.startswith(TRIAL)]
     left_out = [
@@ -109,10 +128,14 @@ def as_made(check_records: Iterable[CheckRecord]) -> list[CheckRecord]:
         if record.standing is CheckOutcome.ABSENT and record.detail.startswith(LEFT_OUT)
     ]
     made = sum(record.standing is not CheckOutcome.ABSENT for record in trials)
-    return [replace(record, detail=_told(record.detail, made, left_out)) for record in records]
+    return [replace(record, detail=_told(record, made, left_out)) for record in records]
 
 
-def _told(detail: str, made: int, left_out: Sequence[str]) -> str:
+def _told(record: CheckRecord, made: int, left_out: Sequence[str]) -> str:
+    detail = record.detail.replace("speed-up known within ", BY_PAIRS)
+    if record.check == RE_MEASURED:
+        twice = TWICE.fullmatch(detail)
+        return detail.replace(f"; {CONFIRMED}", f"; {MEET}") if twice and times_apart(twice) > AGREE else detail
     if detail.startswith(LEFT_OUT):
         return f"{LEFT_OUT}{why_left_out(detail.removeprefix(LEFT_OUT))}"
     if not left_out:
@@ -134,7 +157,7 @@ class StandingChecks:
     def take(self, stage: str, check_records: Iterable[CheckRecord], by: str = "") -> None:
         """The checks of one result; `by` tells those apart that have one name and one stage."""
         same: dict[tuple[str, str, Group, str], list[StagedCheck]] = {}
-        for check_record in check_records if self._is_thin else as_made(check_records):
+        for check_record in check_records if self._is_thin else as_told(check_records):
             detail = (
                 ("", None, None) if self._is_thin else (check_record.detail, check_record.value, check_record.limit)
             )

@@ -182,13 +182,9 @@ TIMED_AGAIN = "timed again beside"
 
 
 @dataclass(frozen=True, slots=True)
-class TimingFigures:
+class TimingFigures(relative.Measured):
     """What a timing comes to: the speed-up over `baseline` with its 95 % interval, as TimingResult works them out."""
 
-    speedup: float
-    low: float
-    high: float
-    noise: float
     latency_ms: float
     baseline_latency_ms: float
     baseline: str

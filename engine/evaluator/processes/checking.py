@@ -34,7 +34,7 @@ from engine.evaluator.checks.weighing import Output, Weighed, of_precision, patt
 from engine.evaluator.processes import weight_faults
 from engine.evaluator.processes.task_facts import UnusableTask
 from engine.evaluator.processes.worker_pair import WorkerPair, call_candidate
-from storage.results.check_records import AT_THE_END, LEFT_OUT, OUT_OF_TIME, CheckOutcome, as_made
+from storage.results.check_records import AT_THE_END, LEFT_OUT, OUT_OF_TIME, CheckOutcome, as_told
 from storage.results.evaluation_results import LEFT_OUT_TRIAL, CheckResult
 from storage.results.policy import SpecialValues
 from storage.results.vocabulary import Verdict
@@ -311,7 +311,7 @@ class Check:
             message=failure.message if failure else "",
             precision="" if failure else self._precision(),
             seed=self._seed,
-            proofs=tuple(as_made(self._ledger.checks)),
+            proofs=tuple(as_told(self._ledger.checks)),
         )
 
 

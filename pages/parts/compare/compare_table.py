@@ -123,9 +123,11 @@ def exposure(facts: ConditionsRow) -> str:
 def second(run: Compared) -> table.Cell:
     """The best kernel over the best alternative and what that is, as far as both are known."""
     row, facts = run.run, run.conditions
-    if not row.best_speedup or not facts.second_speedup:
+    best = row.best_measured
+    second = relative.measured(facts.second_speedup, facts.second_low, facts.second_high, facts.second_noise)
+    if not best or not second or not facts.second_speedup:
         return wording.NONE
-    ratio = relative.over(row.best_speedup, row.best_noise or 0.0, facts.second_speedup, facts.second_noise or 0.0)
+    ratio = relative.over(best, second)
     if facts.second_speedup < 1 and is_known(facts.second_noise or 0.0):
         return table.text(wording.best(row), "", alternatives.EAGER, alternatives.EAGER_IS_BEST)
     tone = "orange" if ratio.is_slower and is_known(ratio.noise) else ""

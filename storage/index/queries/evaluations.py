@@ -12,7 +12,7 @@ from storage.index.queries import fetch
 from storage.results import relative
 from storage.results.check_records import StagedCheck
 from storage.results.deployment import Deployment
-from storage.results.relative import Relative
+from storage.results.relative import Measured, Relative
 from storage.results.timeline import Timeline
 from storage.results.vocabulary import Verdict
 from storage.run.events import (
@@ -290,11 +290,10 @@ class BaselineRow:
         speedup, low, high = (value and value * factor for value in (self.speedup, self.low, self.high))
         return replace(self, speedup=speedup, low=low, high=high)
 
-    def under(self, speedup: float | None, noise: float | None) -> Relative | None:
+    def under(self, kernel: Measured | None) -> Relative | None:
         """What a kernel with this speed-up over eager is over this baseline; None where either is not known."""
-        if speedup is None or noise is None or self.speedup is None or self.noise is None:
-            return None
-        return relative.over(speedup, noise, self.speedup, self.noise)
+        this = relative.measured(self.speedup, self.low, self.high, self.noise)
+        return relative.over(kernel, this) if kernel and this else None
 
 
 _SECOND = [f"second_{field.name}" for field in fields(BaselineRow) if field.name not in ("seconds", "is_on_gpu")]
