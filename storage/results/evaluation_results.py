@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from storage.results import relative
@@ -101,6 +101,17 @@ LEFT_OUT_TRIAL = ": left out, "
 """What stands between the name of a trial that was not made and why."""
 
 
+def made(trials: Iterable[str]) -> tuple[str, ...]:
+    """The names of those that were made."""
+    return tuple(trial for trial in trials if LEFT_OUT_TRIAL not in trial)
+
+
+def left_out(trials: Iterable[str]) -> dict[str, str]:
+    """Why each of the others was not, by name."""
+    named = (trial.partition(LEFT_OUT_TRIAL) for trial in trials)
+    return {name: why_left_out(reason) for name, is_out, reason in named if is_out}
+
+
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """Result of comparing a candidate with the float64 reference over several trials."""
@@ -134,13 +145,12 @@ class CheckResult:
     @property
     def made_trials(self) -> tuple[str, ...]:
         """Names of the trials that were made."""
-        return tuple(trial for trial in self.trials if LEFT_OUT_TRIAL not in trial)
+        return made(self.trials)
 
     @property
     def left_out(self) -> Mapping[str, str]:
         """Why each other trial was not made, by name."""
-        named = (trial.partition(LEFT_OUT_TRIAL) for trial in self.trials)
-        return {name: why_left_out(reason) for name, is_out, reason in named if is_out}
+        return left_out(self.trials)
 
     @property
     def in_trials(self) -> str:

@@ -45,7 +45,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         if evaluation.check_verdict is None:
             st.info("Compiles. Results not checked yet.", icon=":material/hourglass_top:")
         else:
-            which = trials_in_words(len(evaluation.trials), [*evaluation.left_out.values()])
+            which = trials_in_words(len(evaluation.made_trials), [*evaluation.left_out.values()])
             agreed = which if evaluation.left_out else "every trial"
             said = f"No errors: compiles and agrees with the reference in {agreed}."
             st.success(wording.plain(said), icon=":material/check:")

@@ -376,7 +376,7 @@ def correctness(e: EvaluationRow) -> Facts:
         ("largest absolute error", _number(e.max_abs_error)),
         ("precision", e.precision or wording.NONE),
         ("seed", wording.NONE if e.seed is None else str(e.seed)),
-        ("trials", ", ".join(e.trials) or wording.NONE),
+        ("trials", ", ".join(e.made_trials) or wording.NONE),
     ]
     if e.left_out:
         rows.append(("trials left out", left_out(e.left_out)))

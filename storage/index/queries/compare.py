@@ -98,8 +98,6 @@ class ConditionsRow:
     cost_usd: float | None
     second_name: str
     second_speedup: float | None
-    second_low: float | None
-    second_high: float | None
     second_noise: float | None
 
 
@@ -147,7 +145,7 @@ def conditions(db: Database, run_ids: Sequence[str]) -> list[ConditionsRow]:
         coalesce(g.baseline, '') AS baseline, w.exposed_at, p.engine_s, p.device_s,
         CASE WHEN r.uncounted_calls = 0 THEN r.tokens END AS tokens, r.cost_usd,
         coalesce(r.second_name, '') AS second_name,
-        r.second_speedup, r.second_low, r.second_high, r.second_noise
+        r.second_speedup, r.second_noise
     FROM runs r JOIN progress p USING (run_id) LEFT JOIN walked w USING (run_id)
     LEFT JOIN against g USING (run_id)
     WHERE r.run_id IN {_CHOSEN} ORDER BY r.created_at, r.run_id"""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from storage.index.database import Database
 from storage.index.queries import fetch
-from storage.results import relative
+from storage.results import evaluation_results, relative
 from storage.results.check_records import StagedCheck
 from storage.results.deployment import Deployment
 from storage.results.relative import Measured, Relative
@@ -55,9 +55,6 @@ class EvaluationRow:
     tolerance: float | None
     reference_error: float | None
     trials: list[str]
-    """Names of those that were made."""
-    left_out: Mapping[str, str]
-    """Why each other trial was not, by name."""
     precision: str
     seed: int | None
     message: str
@@ -73,6 +70,16 @@ class EvaluationRow:
     baseline: str
     sample_count: int
     untrusted: str
+
+    @property
+    def made_trials(self) -> tuple[str, ...]:
+        """Names of the trials that were made."""
+        return evaluation_results.made(self.trials)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Why each other trial was not made, by name."""
+        return evaluation_results.left_out(self.trials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +164,7 @@ def evaluation(db: Database, run_id: str, candidate_id: str) -> EvaluationRow | 
         max_abs_error=check.max_abs_error if check else None,
         tolerance=check.tolerance if check else None,
         reference_error=check.reference_error if check else None,
-        trials=list(check.made_trials) if check else [],
-        left_out=check.left_out if check else {},
+        trials=list(check.trials) if check else [],
         precision=check.precision if check else "",
         seed=check.seed if check else None,
         message=check.message if check else "",
