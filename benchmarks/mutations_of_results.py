@@ -51,8 +51,8 @@ MUTATIONS = [
         "processes/checking",
         CHECKS,
         ("            if failure := self._try(trial, poison.poison_of(number)):", "            if failure := None:"),
-        ('return self._held("after all trials") or self._weights()', 'return self._held("after all trials")'),
-        ('return self._held("after all trials") or self._weights()', "return self._weights()"),
+        ("return self._held(AT_THE_END) or self._weights()", "return self._held(AT_THE_END)"),
+        ("return self._held(AT_THE_END) or self._weights()", "return self._weights()"),
     ),
     *of(
         "processes/checking",

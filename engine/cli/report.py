@@ -15,19 +15,19 @@ from engine.cli.live import attempts_table, interval, named
 from engine.cli.terminal import printable, widen
 from engine.exporting import kernel_of as kernel_of
 from engine.search.methods import catalogue
-from engine.shown.runs import best_over, checks, flags
+from engine.shown.runs import best_over
 from engine.shown.runs import details as details
 from engine.shown.runs import load as load
 from engine.shown.runs import summary as summary
 from engine.shown.runs import was_left as was_left
 from storage import files
 from storage.knowledge.choice import in_words
-from storage.results import deployment
+from storage.results import deployment, flags
 from storage.results.check_records import CheckOutcome
 from storage.run import damage
 from storage.run.events import BaselineMeasured
 from storage.run.folder import RunFolder
-from storage.run.record import Record
+from storage.run.record import Record, checks_of
 
 
 def print_list(console: Console, folders: Sequence[RunFolder]) -> None:
@@ -81,8 +81,11 @@ def print_run(console: Console, folder: RunFolder) -> None:
     for name, sweep in record.sweeps.items():
         tuned.print_sweep(console, named(name), sweep)
     for candidate in record.candidates.values():
-        for note in (*flags(record, candidate), *checks(candidate, CheckOutcome.FLAGGED)):
-            console.print(f"{named(candidate.candidate_id)}: flagged: {printable(note)}", highlight=False, markup=False)
+        records = checks_of(record.events, candidate)
+        found = flags.flags(records)
+        for check in (check for check in records if check.standing is CheckOutcome.FLAGGED):
+            note = f"{flags.in_words(check, found)}: {check.check}: {printable(check.detail)}"
+            console.print(f"{named(candidate.candidate_id)}: {note}", highlight=False, markup=False)
     if record.best and record.best.timed:
         console.print(
             f"best: {named(record.best.candidate_id)}, {record.best.timed.speedup:.3g}x over eager "

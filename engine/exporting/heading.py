@@ -93,7 +93,7 @@ def _over_best_alternative(record: Record, timed: TimingResult) -> str:
     fastest = record.baseline.result if record.baseline else None
     if record.baseline is None or fastest is None or fastest.speedup <= 1:
         return ""
-    over = relative.over(timed.speedup, timed.noise, fastest.speedup, fastest.noise)
+    over = relative.over(timed.figures, fastest.figures)
     slower = ", slower than it" if over.is_slower else "" if over.is_faster else ", not faster beyond the noise"
     interval = f"{over.low:.3g} to {over.high:.3g}x{slower}"
     return f"; {over.speedup:.3g}x {BEST_TIMED}, {record.baseline.name} ({interval})"
@@ -107,7 +107,7 @@ def warnings(record: Record, timed: TimingResult) -> Iterator[str]:
         yield f"This kernel is slower than eager PyTorch: {timed.speedup:.3g}x ({interval}). Do not use it for speed."
     fastest = record.baseline.result if record.baseline else None
     if record.baseline and fastest and fastest.speedup > 1:
-        over = relative.over(timed.speedup, timed.noise, fastest.speedup, fastest.noise)
+        over = relative.over(timed.figures, fastest.figures)
         if over.is_slower:
             interval = f"95 % interval {over.low:.3g} to {over.high:.3g}x"
             name = record.baseline.name

@@ -105,7 +105,7 @@ def _checked(result: Judged) -> Answer:
     checked = result.checked
     assert checked is not None
     return {
-        "message": f"It compiles, and it passes the check in {len(checked.trials)} trials.",
+        "message": f"It compiles, and it passes the check in {checked.in_trials}.",
         "precision": checked.precision or None, "max_error": checked.max_error, "tolerance": checked.tolerance,
     }  # fmt: skip
 
@@ -134,7 +134,7 @@ def _timed(result: Judged, timed: TimingResult) -> Answer:
 def _over(timed: TimingResult, other: Alternative) -> Answer:
     if other.timed is None:
         return {"name": other.name, "speedup": None, "noise": None, "failure": other.failure}
-    over = relative.over(timed.speedup, timed.noise, other.timed.speedup, other.timed.noise)
+    over = relative.over(timed.figures, other.timed.figures)
     return {"name": other.name, "speedup": over.speedup, "noise": over.noise, "failure": ""}
 
 

@@ -144,7 +144,7 @@ def _gain(kernel: PackagedKernel, left: str) -> str:
     fastest = record.baseline
     if fastest is None or fastest.result is None:
         return f"{text}; nothing but eager was timed beside it"
-    over = relative.over(timed.speedup, timed.noise, fastest.result.speedup, fastest.result.noise)
+    over = relative.over(timed.figures, fastest.result.figures)
     slower = ", **slower than it**" if over.is_slower else ""
     return (
         f"{text}; {over.speedup:.3g}x {fastest.name} ({over.low:.3g} to {over.high:.3g}){slower}. Each was timed in a "

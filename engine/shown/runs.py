@@ -251,7 +251,7 @@ def best_over(record: Record, measured: BaselineMeasured) -> Relative | None:
     best, timed = record.best, measured.result
     if best is None or best.timed is None or timed is None:
         return None
-    return relative.over(best.timed.speedup, best.timed.noise, timed.speedup, timed.noise)
+    return relative.over(best.timed.figures, timed.figures)
 
 
 def flags(record: Record, candidate: Candidate) -> list[str]:

@@ -99,7 +99,7 @@ def as_csv(results: Results) -> str:
         )
         row += [run.second_speedup, run.limit_ms] if run else [None] * 2
         row += [run.timed[0].speedup if run and run.timed else None]
-        row += [best.ratio_of_means, best.max_abs_error, "; ".join(best.flags)] if best else [None] * 3
+        row += [best.ratio_of_means, best.max_abs_error, "; ".join(dict.fromkeys(best.flags))] if best else [None] * 3
         if run:
             row += [len(run.tries), sum(t.is_compiled for t in run.tries), run.correct, run.gains, run.calls]
             row += [run.tokens, run.cost_usd, run.engine_s, run.device_s, run.second_name]

@@ -21,6 +21,7 @@ from engine.suites.formats import (
     times,
     tokens,
 )
+from storage.results.check_records import left_out_in_words
 from storage.results.profile_results import bound_by
 from storage.suites import statistics
 from storage.suites.curves import fast_curve
@@ -425,7 +426,7 @@ def cells_table(results: Results) -> TextTable:
         Heading("Of the limit", "the hardware limit of the task over the kernel's latency"),
         Heading("Own share", "of a call's time in the kernel's own code; the rest is operators left to PyTorch"),
         Heading("Bound by", "what sets that limit; then what the kernel's profile says", False),
-        Heading("To look at", "checks that a person should see", False),
+        Heading("To look at", "checks whose finding could change the verdict", False),
         Heading("Run", is_number=False),
     )  # fmt: skip
     rows = []
@@ -437,7 +438,8 @@ def cells_table(results: Results) -> TextTable:
             interval(Estimate(best.speedup, best.low, best.high)) if best else "",
             f"{best.latency_ms:.4g} ms" if best else NONE, over_alternative(cell) or NONE,
             percent(cell.result.limit_ms / best.latency_ms if best and cell.result and cell.result.limit_ms else None),
-            percent(best.own_share if best else None), _bound(cell), ", ".join(best.flags) if best else "",
+            percent(best.own_share if best else None), _bound(cell),
+            ", ".join(dict.fromkeys(best.flags)) if best else "",
             cell.standing.run_id or NONE,
         ))  # fmt: skip
     return TextTable("Every run", columns, tuple(rows))
@@ -517,6 +519,8 @@ def scorecard(results: Results) -> TextTable:
 
 def _robust(stats: ArmFigures) -> str:
     seeds = f"{stats.trials:,} trials with secret seeds and distributions passed by the best kernels"
+    if stats.left_out:
+        seeds += f"; {left_out_in_words(stats.left_out)}"
     sizes = "no task names other sizes"
     if stats.shapes_held[1]:
         sizes = f"right at other sizes: {stats.shapes_held[0]} of {stats.shapes_held[1]}"

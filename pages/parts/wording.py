@@ -427,8 +427,7 @@ def plain(text: str) -> str:
 
 def as_written_here(text: str) -> str:
     """What an engine noted, in a page's writing: "3 %" for "3%", and what stands between backticks in quotation marks,
-    since a table's cell shows no code. Older journals call a kernel slow when the time for checks was used up."""
-    text = text.replace("left out: the candidate is slow", "left out: the time for checks was used up")
+    since a table's cell shows no code."""
     return re.sub("`([^`]*)`", r"“\1”", re.sub(r"(?<=\d)%", " %", text)).replace("`", "")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -67,6 +69,80 @@ SPOILING = ("noise", "machine")
 """The checks by which a timing itself says that it was spoilt."""
 
 
+TRIAL = "trial "
+"""With what the name of a check begins that is one trial."""
+OUT_OF_TIME = "the time for checks was used up"
+_SLOW = "the candidate is slow"
+LEFT_OUT = "left out: "
+AT_THE_END = "after the last trial"
+_COUNTED = re.compile(r"(?<=in )\d+ trials$")
+
+TWICE = re.compile(
+    r"because (?P<reason>.*?): first (?P<first>\S+)x \((?P<first_range>.*?)\) at \S+ ms, "
+    r"then (?P<second>\S+)x \((?P<second_range>.*?)\) at \S+ ms; (?P<end>.*)",
+    re.DOTALL,
+)
+"""What the check `RE_MEASURED` says of two timings."""
+CONFIRMED, MEET = "confirmed", "their intervals meet"
+AGREE = 1.25
+"""How many times as large one of two timings of a kernel may be as the other and still confirm it; beyond that their
+intervals meet because one is very wide."""
+BY_PAIRS = "the pairs of this timing alone tell the speed-up within "
+
+
+def times_apart(twice: re.Match[str]) -> float:
+    """How many times as large as the smaller the larger of two speed-ups is."""
+    first, second = float(twice["first"]), float(twice["second"])
+    return max(first, second) / min(first, second)
+
+
+def why_left_out(reason: str) -> str:
+    """Why a trial was not made. Older engines called a kernel slow when the time for checks was used up."""
+    return OUT_OF_TIME if reason == _SLOW else reason
+
+
+def trials_in_words(made: int, left_out: Sequence[str]) -> str:
+    """ "14 trials", "the 4 trials that were run; 10 were left out, the time for checks was used up"; `left_out` says of
+    each that was not made why."""
+    if not left_out:
+        return f"{made} trial{'' if made == 1 else 's'}"
+    run = f"the {made} trials that were" if made != 1 else "the one trial that was"
+    return f"{run} run; {left_out_in_words(left_out)}"
+
+
+def left_out_in_words(left_out: Sequence[str]) -> str:
+    """ "10 were left out, the time for checks was used up", of trials each with its reason."""
+    counts = Counter(map(why_left_out, left_out)).most_common()
+    return " and ".join(f"{n:,} {'was' if n == 1 else 'were'} left out, {reason}" for reason, n in counts)
+
+
+def as_told(check_records: Iterable[CheckRecord]) -> list[CheckRecord]:
+    """The checks of one result with what older engines wrote of them put right: they counted trials that were left out
+    as made, called the width of the pairs alone what is known, and two timings far apart confirmed where their
+    intervals met."""
+    records = list(check_records)
+    trials = [record for record in records if record.check.startswith(TRIAL)]
+    left_out = [
+        record.detail.removeprefix(LEFT_OUT)
+        for record in trials
+        if record.standing is CheckOutcome.ABSENT and record.detail.startswith(LEFT_OUT)
+    ]
+    made = sum(record.standing is not CheckOutcome.ABSENT for record in trials)
+    return [replace(record, detail=_told(record, made, left_out)) for record in records]
+
+
+def _told(record: CheckRecord, made: int, left_out: Sequence[str]) -> str:
+    detail = record.detail.replace("speed-up known within ", BY_PAIRS)
+    if record.check == RE_MEASURED:
+        twice = TWICE.fullmatch(detail)
+        return detail.replace(f"; {CONFIRMED}", f"; {MEET}") if twice and times_apart(twice) > AGREE else detail
+    if detail.startswith(LEFT_OUT):
+        return f"{LEFT_OUT}{why_left_out(detail.removeprefix(LEFT_OUT))}"
+    if not left_out:
+        return detail
+    return _COUNTED.sub(trials_in_words(made, left_out), detail).replace("after all trials", AT_THE_END)
+
+
 class StandingChecks:
     """What stands of a candidate's checks: of each check the last word of each stage, and what was noted about its own
     edit and by a judge. A timing that finds a wrong result ends as a check, which must not hide what the check before
@@ -81,7 +157,7 @@ class StandingChecks:
     def take(self, stage: str, check_records: Iterable[CheckRecord], by: str = "") -> None:
         """The checks of one result; `by` tells those apart that have one name and one stage."""
         same: dict[tuple[str, str, Group, str], list[StagedCheck]] = {}
-        for check_record in check_records:
+        for check_record in check_records if self._is_thin else as_told(check_records):
             detail = (
                 ("", None, None) if self._is_thin else (check_record.detail, check_record.value, check_record.limit)
             )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from storage.results import relative
-from storage.results.check_records import CheckOutcome, CheckRecord
+from storage.results.check_records import CheckOutcome, CheckRecord, trials_in_words, why_left_out
 from storage.results.timeline import Timeline
 from storage.results.vocabulary import Verdict
 
@@ -97,6 +97,21 @@ class CompileResult:
         return BUILT if self.is_ok else CompileResult(False, 0.0, headline(self), verdict=self.verdict)
 
 
+LEFT_OUT_TRIAL = ": left out, "
+"""What stands between the name of a trial that was not made and why."""
+
+
+def made(trials: Iterable[str]) -> tuple[str, ...]:
+    """The names of those that were made."""
+    return tuple(trial for trial in trials if LEFT_OUT_TRIAL not in trial)
+
+
+def left_out(trials: Iterable[str]) -> dict[str, str]:
+    """Why each of the others was not, by name."""
+    named = (trial.partition(LEFT_OUT_TRIAL) for trial in trials)
+    return {name: why_left_out(reason) for name, is_out, reason in named if is_out}
+
+
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """Result of comparing a candidate with the float64 reference over several trials."""
@@ -104,7 +119,7 @@ class CheckResult:
     verdict: Verdict
     seconds: float
     trials: tuple[str, ...] = ()
-    """Names of the trials, in order."""
+    """Names of the trials, in order; of one that was not made also that and why."""
     max_error: float | None = None
     """The largest |candidate - reference64| / (|reference64| + rms(reference64)) over all trials."""
     max_abs_error: float | None = None
@@ -126,6 +141,21 @@ class CheckResult:
     rules: int = 1
     """The version of the judging rules, `storage.results.policy.RULES`; results from before they had one are of the
     first."""
+
+    @property
+    def made_trials(self) -> tuple[str, ...]:
+        """Names of the trials that were made."""
+        return made(self.trials)
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Why each other trial was not made, by name."""
+        return left_out(self.trials)
+
+    @property
+    def in_trials(self) -> str:
+        """How many trials were made and how many not, as in "it passes the check in 14 trials"."""
+        return trials_in_words(len(self.made_trials), [*self.left_out.values()])
 
     def brief(self) -> CheckResult:
         """The verdict and its headline."""
@@ -162,13 +192,9 @@ TIMED_AGAIN = "timed again beside"
 
 
 @dataclass(frozen=True, slots=True)
-class TimingFigures:
+class TimingFigures(relative.Measured):
     """What a timing comes to: the speed-up over `baseline` with its 95 % interval, as TimingResult works them out."""
 
-    speedup: float
-    low: float
-    high: float
-    noise: float
     latency_ms: float
     baseline_latency_ms: float
     baseline: str

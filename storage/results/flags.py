@@ -8,13 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from storage.results.check_records import (
+    AGREE,
+    CONFIRMED,
     DEVICE_TIME,
     INTENT_KEPT,
+    MEET,
     RE_MEASURED,
     SOFT_VERIFICATION,
     SPOILING,
+    TWICE,
     CheckOutcome,
     CheckRecord,
+    times_apart,
 )
 
 NOTHING_LATER = "nothing finishes later"
@@ -85,36 +90,34 @@ def _flag(check: str, is_explained: bool) -> Flag:
     return Flag(check, True, LOOKS.get(check, OTHERWISE))
 
 
-_TWICE = re.compile(
-    r"because (?P<reason>.*?): first (?P<first>\S+) \(.*?\) at \S+ ms, then (?P<second>\S+) \(.*?\) at \S+ ms; "
-    r"(?P<end>.*)",
-    re.DOTALL,
-)
-_BUT = "confirmed, but "
-
-
 def decided(check_records: Sequence[CheckRecord]) -> str:
     """Of a speed-up above what is usual, or beyond the hardware limit, in two sentences why the kernel was timed once
     more, and which of the two timings' tests made it confirmed or one to look at; empty for any other."""
     record = next((row for row in check_records if row.check == RE_MEASURED), None)
-    twice = _TWICE.fullmatch(record.detail) if record else None
+    twice = TWICE.fullmatch(record.detail) if record else None
     if record is None or twice is None:
         return ""
-    figures = f"{twice['reason']}, so the kernel was timed again in fresh processes: {twice['first']}, then "
-    said = re.sub(r"(\d)x\b", r"\1×", f"{figures}{twice['second']}")
-    said = f"{said[:1].upper()}{said[1:]}. "
+    again = f"so the kernel was timed again in fresh processes: {twice['first']}×, then {twice['second']}×. "
+    said = re.sub(r"(\d)x\b", r"\1×", f"{twice['reason']}, {again}")
+    said = f"{said[:1].upper()}{said[1:]}"
+    apart, end = times_apart(twice), twice["end"]
+    agree = "The two agree" if apart <= AGREE else f"Their intervals meet, but the two are {apart:.2g} times apart"
+    if record.standing is CheckOutcome.HELD and apart <= AGREE:
+        return f"{said}{agree} and neither was spoilt by noise or a busy machine: confirmed."
     if record.standing is CheckOutcome.HELD:
-        return f"{said}The two agree and neither was spoilt by noise or a busy machine: confirmed."
-    if not twice["end"].startswith("confirmed"):
+        kept = "first" if float(twice["first"]) < float(twice["second"]) else "second"
+        its = f"with all of its interval, {twice[f'{kept}_range']}×"
+        return f"{said}{agree}, so neither confirms the other; the lower one is kept, {its}."
+    if not end.startswith((CONFIRMED, MEET)):
         return f"{said}Their intervals do not meet, so it is to look at; the lower one is kept."
-    return f"{said}The two agree, but {_but(twice['end'], check_records)}; so it is to look at."
+    return f"{said}{agree}, {'but' if apart <= AGREE else 'and'} {_but(end, check_records)}; so it is to look at."
 
 
 def _but(end: str, check_records: Sequence[CheckRecord]) -> str:
     """What keeps a confirmed timing from being believed. Older engines did not write which of the two was spoilt: where
     it is not the one that is kept, it was the other."""
-    if end.startswith(_BUT):
-        why = end.removeprefix(_BUT)
+    _, is_told, why = end.partition(", but ")
+    if is_told:
         return f"it is {why}" if why.startswith("faster") else why
     own = next((row for row in check_records if row.check in SPOILING and row.standing is CheckOutcome.FLAGGED), None)
     if own is not None:
@@ -136,10 +139,15 @@ def in_words(check_record: CheckRecord, found: Iterable[Flag]) -> str:
     return next(flag.name for flag in found if flag.check == check_record.check)
 
 
+def looks(check_records: Sequence[CheckRecord]) -> list[str]:
+    """The check of each finding that could change the verdict."""
+    found = flags(check_records)
+    return [check_record.check for check_record in check_records if in_words(check_record, found) == LOOK]
+
+
 def to_look_at(check_records: Sequence[CheckRecord]) -> int:
     """How many findings could change the verdict."""
-    found = flags(check_records)
-    return sum(in_words(check_record, found) == LOOK for check_record in check_records)
+    return len(looks(check_records))
 
 
 def counted(check_records: Sequence[CheckRecord]) -> str:

@@ -25,26 +25,45 @@ def is_known(noise: float) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """A speed-up over eager with its 95 % interval low..high and its relative noise."""
+
+    speedup: float
+    low: float
+    high: float
+    noise: float
+
+
+def measured(speedup: float | None, low: float | None, high: float | None, noise: float | None) -> Measured | None:
+    """The same of a row that may hold none."""
+    if speedup is None or low is None or high is None or noise is None:
+        return None
+    return Measured(speedup, low, high, noise)
+
+
+@dataclass(frozen=True, slots=True)
 class Relative:
     """A ratio of two speed-ups over the same baseline, which cancels out.
 
     `noise` is relative: those of both speed-ups combined in quadrature, since they were measured independently. The
     interval, faster and slower say the same: it is faster where all of low..high lies above 1, slower where all of it
-    lies below.
+    lies below. Of noise that leaves no figure to tell, `ends` are those of the interval: what is known of both lies
+    then mostly on one side of their speed-ups, which one noise for both sides would not show.
     """
 
     speedup: float
     noise: float
+    ends: tuple[float, float] | None = None
 
     @property
     def low(self) -> float:
         """Lower end of the 95 % interval; always above zero, as a speed-up is."""
-        return self.speedup / (1 + self.noise)
+        return self.ends[0] if self.ends else self.speedup / (1 + self.noise)
 
     @property
     def high(self) -> float:
         """Upper end of the same interval; of noise that leaves nothing to tell, no more than twenty times as much."""
-        return self.speedup / max(1 - self.noise, 0.05)
+        return self.ends[1] if self.ends else self.speedup / max(1 - self.noise, 0.05)
 
     @property
     def is_faster(self) -> bool:
@@ -72,9 +91,11 @@ def held_up(eager_ms: float | None, own_ms: float | None) -> float:
     return eager_ms / own_ms
 
 
-def over(speedup: float, noise: float, other: float, other_noise: float) -> Relative:
-    """One speed-up over another, each with its relative noise."""
-    return Relative(speedup / other, math.hypot(noise, other_noise))
+def over(kernel: Measured, other: Measured) -> Relative:
+    """One speed-up over another."""
+    noise = math.hypot(kernel.noise, other.noise)
+    ends = None if is_known(noise) else (kernel.low / other.high, kernel.high / other.low)
+    return Relative(kernel.speedup / other.speedup, noise, ends)
 
 
 class _Kernel(Protocol):

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from storage import codec
-from storage.results import observed
-from storage.results.check_records import LOOKED_AT, CheckOutcome, StagedCheck
+from storage.results import flags, observed
+from storage.results.check_records import CheckOutcome, StagedCheck
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run import journal, labels
@@ -108,8 +108,8 @@ def best_kernel(best: Candidate, stood: list[StagedCheck]) -> BestKernel | None:
         figures.latency_ms, figures.baseline_latency_ms,
         statistics.fmean(timed.baseline_ms) / statistics.fmean(timed.candidate_ms), len(timed.candidate_ms),
         checked.precision, checked.max_error, checked.max_abs_error, checked.tolerance,
-        len(checked.trials), checked.seed,
-        tuple(sorted({check.check for check in stood if check.standing in LOOKED_AT})),
+        len(checked.made_trials), tuple(checked.left_out.values()), checked.seed,
+        tuple(sorted(flags.looks(stood))),
         _outcome(stood, "other shapes"), _outcome(stood, "special values"), observed.own_share(checked.evidence),
     )  # fmt: skip
 

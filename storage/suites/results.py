@@ -48,10 +48,11 @@ class TimedKernel:
 class BestKernel:
     """The fastest correct kernel of a run. `eager_ms` is the baseline's latency in the same session.
 
-    `ratio_of_means`: mean baseline latency over mean candidate latency of the timed pairs. `flags` name the checks that
-    a person should look at. `other_shapes` and `special_values` say how those checks ended, None where they were not
-    recorded. Errors, `tolerance` and `seed` are as in CheckResult. `own_share` is the share of a call in the kernel's
-    own code, the rest being operators left to PyTorch; None where it was not observed.
+    `ratio_of_means`: mean baseline latency over mean candidate latency of the timed pairs. `flags` name the check
+    of each finding to look at. `other_shapes` and `special_values` say how those checks ended, None where they were not
+    recorded. `trials` were made, and of each other one `left_out` says why it was not. Errors, `tolerance` and `seed`
+    are as in CheckResult. `own_share` is the share of a call in the kernel's own code, the rest being operators left to
+    PyTorch; None where it was not observed.
     """
 
     candidate_id: str
@@ -69,6 +70,7 @@ class BestKernel:
     max_abs_error: float | None
     tolerance: float | None
     trials: int
+    left_out: tuple[str, ...]
     seed: int | None
     flags: tuple[str, ...]
     other_shapes: CheckOutcome | None

@@ -222,6 +222,7 @@ class ArmFigures:
     shapes_held: tuple[int, int]
     specials_held: tuple[int, int]
     trials: int
+    left_out: tuple[str, ...]
     kernels: int
     gains: int
     calls: int
@@ -275,6 +276,7 @@ def _figures(results: Results, arm: str, kernel_class: str) -> ArmFigures:
         _mean(_score(cell, statistics.gap_closed) for cell in cells),
         (sum(outcome == "held" for outcome in shapes), len(shapes)),
         (sum(outcome == "held" for outcome in specials), len(specials)), sum(best.trials for best in bests),
+        tuple(reason for best in bests for reason in best.left_out),
         sum(run.correct for run in runs), sum(run.gains for run in runs), sum(run.calls for run in runs),
         None if any(run.tokens is None for run in runs) else sum(run.tokens or 0 for run in runs),
         None if any(run.cost_usd is None for run in runs) else sum(run.cost_usd or 0.0 for run in runs),

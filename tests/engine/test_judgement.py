@@ -106,7 +106,7 @@ def test_a_run_shows_what_is_flagged_and_broken(tmp_path: Path) -> None:
     assert refused["broken"][0].startswith("no library fall-back: line 31")
     out = io.StringIO()
     report.print_run(Console(file=out, width=200), folder)
-    assert f"kernel 4: flagged: {LOST_STRUCTURE}" in out.getvalue()
+    assert f"kernel 4: look at this: intent kept: {LOST_STRUCTURE}" in out.getvalue()
 
 
 def test_a_run_tells_its_best_kernel_over_torch_compile_too(tmp_path: Path) -> None:

@@ -14,10 +14,11 @@ _LOOKS = "what could change the verdict is counted, no longer what a busy machin
 _LYING = "a limit tells which weights lie in another order than the usual one"
 _SIZES = "a run that is offered for comparison has its sizes"
 _ALL_DONE = "a run that has done all its depths says which of them made no kernel"
+_AS_MADE = "trials that were left out are not counted as made, and what the noise of the pairs alone is says so"
 _CUT_OFF = "work in a step that was cut off counts"
 _OF_ALL = {
     "limit_speedup": _LIMIT, "standing_counts": _LOOKS, "feed": _TIMES, "steps": _TIMES, "patch_rates": _PATCHES,
-    "limit": _LYING, "comparable_runs": _SIZES,
+    "limit": _LYING, "comparable_runs": _SIZES, "proofs": _AS_MADE,
 }  # fmt: skip
 INTENDED: Mapping[tuple[str, str], str] = {
     **{(name, query): why for name in NAMES for query, why in _OF_ALL.items()},

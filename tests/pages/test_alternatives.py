@@ -21,6 +21,7 @@ from pages.parts.status import alternatives, outcome
 from storage.index import queries
 from storage.index.queries import BaselineRow
 from storage.results.evaluation_results import TimingResult
+from storage.results.relative import Measured
 from storage.results.timeline import Timeline
 from storage.run import events as ev
 from storage.run.folder import RunFolder
@@ -31,6 +32,10 @@ from tests.pages.conftest import Open, words
 
 EAGER_MS = 2.0
 """About what it takes beside the best kernel of a sample."""
+
+
+def known(speedup: float, noise: float) -> Measured:
+    return Measured(speedup, speedup * (1 - noise), speedup * (1 + noise), noise)
 
 
 def row(name: str, speedup: float | None, seconds: float | None = None, noise: float = 0.01) -> BaselineRow:
@@ -119,10 +124,10 @@ def test_where_all_others_are_slower_eager_is_the_fastest_alternative(home: Path
 
 
 def test_a_loss_within_the_noise_and_a_kernel_that_is_no_gain_over_eager_are_not_said_to_lose() -> None:
-    assert alternatives.loses(row("x", 2.0), 1.4, 1.5, 0.01)
-    assert alternatives.loses(row("x", 2.0, noise=0.3), 1.4, 1.5, 0.01) == ""
-    assert alternatives.loses(row("x", 2.0), 0.9, 1.5, 0.01) == ""
-    assert alternatives.loses(row("x", None), 1.4, 1.5, 0.01) == alternatives.loses(None, 1.4, 1.5, 0.01) == ""
+    assert alternatives.loses(row("x", 2.0), known(1.5, 0.01))
+    assert alternatives.loses(row("x", 2.0, noise=0.3), known(1.5, 0.01)) == ""
+    assert alternatives.loses(row("x", 2.0), Measured(1.5, 0.9, 1.51, 0.01)) == ""
+    assert alternatives.loses(row("x", None), known(1.5, 0.01)) == alternatives.loses(None, known(1.5, 0.01)) == ""
 
 
 def test_lines_close_together_share_a_name_and_the_best_alternative_stands_out() -> None:
@@ -182,7 +187,7 @@ def test_a_run_that_timed_no_alternative_is_told_beside_that_of_the_run_it_was_f
     assert run is not None
     assert run.best_speedup is not None
     other = queries.baselines_elsewhere(db, ["fork"])
-    ratio = other["fork"].baseline.under(run.best_speedup, run.best_noise)
+    ratio = other["fork"].baseline.under(run.best_measured)
     assert ratio is not None
     over = f"about {wording.speedup(ratio.speedup, ratio.noise)}"
     said = (
@@ -216,13 +221,14 @@ def test_without_an_origin_another_run_of_the_same_work_is_told_as_such_and_one_
     open_page("run", run="bare")
     found = queries.baselines_elsewhere(index.current(), ["bare", "moved"])
     assert [(name, row.run_id, row.is_origin) for name, row in found.items()] == [("bare", "other", False)]
-    told = alternatives.elsewhere(found["bare"], 8.0, 0.01)
+    told = alternatives.elsewhere(found["bare"], known(8.0, 0.01))
     assert "In another run of this task on the same model of device, CUDA graph was 4.00×" in told
     assert told.endswith("so this run's best kernel is about 2.00× as fast as that.")
     assert (
-        alternatives.elsewhere_in_short(found["bare"], 8.0, 0.01) == "about 2.00× over CUDA graph, timed in another run"
+        alternatives.elsewhere_in_short(found["bare"], known(8.0, 0.01))
+        == "about 2.00× over CUDA graph, timed in another run"
     )
-    assert alternatives.elsewhere(found["bare"], None, None) == alternatives.elsewhere(None, 8.0, 0.01) == ""
+    assert alternatives.elsewhere(found["bare"], None) == alternatives.elsewhere(None, known(8.0, 0.01)) == ""
 
 
 def test_an_alternative_beside_which_a_gpus_eager_was_much_faster_is_compared_by_latency(
@@ -230,7 +236,7 @@ def test_an_alternative_beside_which_a_gpus_eager_was_much_faster_is_compared_by
 ) -> None:
     graph = BaselineRow("CUDA graph", 1.4, 1.3, 1.5, 0.05, 16.0, 22.4, "", is_on_gpu=True)
     beside = graph.beside(48.0)
-    ratio = beside.under(5.2, 0.01)
+    ratio = beside.under(known(5.2, 0.01))
     assert (beside.speedup, beside.low, beside.high) == pytest.approx((3.0, 2.786, 3.214), abs=1e-3)
     assert ratio is not None
     assert ratio.speedup == pytest.approx(5.2 / 3)

@@ -24,7 +24,7 @@ from pages.parts.widgets import code, diff
 from storage.index import queries
 from storage.index.queries import BaselineRow, PointRow, SteeringMark
 from storage.results.evaluation_results import percent_wrong
-from storage.results.relative import Relative
+from storage.results.relative import Measured, Relative
 from storage.run.settings import Origin
 from storage.run.steering.verbs import CommandKind
 from tests import samples
@@ -242,8 +242,8 @@ def test_a_speedup_whose_interval_is_wider_than_itself_is_told_as_that_interval(
     assert wording.figure(26.2, 0.55, 17.0, 38.0) == wording.measured(26.2, 0.55, 17.0, 38.0) == "17.0 to 38.0×"
     assert wording.figure(1.64, 0.5, 1.1, 2.7) == "1.6×"
     assert (wording.beside(0.55, 17.0, 38.0), wording.beside(0.03, 1.56, 1.66)) == (wording.TOO_WIDE, "1.56 to 1.66×")
-    (card,) = alternatives.figures(second(1.0), 2.2, 0.8)
-    assert (card.value, card.note) == ("1.22 to 11.0×", f"torch.compile, {wording.TOO_WIDE}")
+    (card,) = alternatives.figures(second(1.0), Measured(2.2, 1.3, 3.9, 0.8))
+    assert (card.value, card.note) == ("1.30 to 3.90×", f"torch.compile, {wording.TOO_WIDE}")
     assert (wording.speedup(0.6, 0.51), wording.speedup(0.6, 0.5)) == ("unknown", "0.60×")
     wide = replace(second(0.97), noise=4.6)
     assert len(curve_marks.reference_lines(None, None, [2.0], True, [wide])[0]) == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import examples
 from pages.parts import index, wording
 from pages.parts.kernel import kernel_header, trust_charts, trust_tab
 from pages.parts.kernel.trust_charts import Measured
@@ -422,3 +423,34 @@ def test_a_great_speed_up_says_on_its_run_and_its_kernel_which_test_decided(
     for said in (on_run, on_kernel):
         assert opening in said
         assert ("agree and neither was spoilt by noise or a busy machine: confirmed." in said) is is_confirmed
+
+
+def test_only_the_trials_that_were_run_count_as_passed_and_the_others_have_one_reason(
+    home: Path, open_page: Open
+) -> None:
+    (run,) = examples.open_examples(["softmax-20261125-072455-5580"])
+    page = {"run": run.run_id, "candidate": "c009"}
+    out = "10 were left out, the time for checks was used up"
+    trust = everything(open_page("candidate", **page, tab="Trust")).replace("\\", "")
+    for check in ("float32", "bit by bit"):
+        assert f"{check}, in the 4 trials that were run; {out}" in trust
+    assert "trials left out" in trust
+    assert "candidate is slow" not in trust
+    errors = words(open_page("candidate", **page, tab="Errors")).replace("\\", "")
+    assert f"agrees with the reference in the 4 trials that were run; {out}." in errors
+    assert "candidate is slow" not in run_report(index.current(), run.run_id)
+
+
+def test_a_speed_up_known_as_a_range_alone_is_told_alike_wherever_it_is_shown(home: Path, open_page: Open) -> None:
+    (run,) = examples.open_examples(["layer_norm-20261129-172153-20cb"])
+    app = open_page("candidate", run=run.run_id, candidate="c001", tab="Trust")
+    kernel, trust = words(app).replace("\\", ""), everything(app).replace("\\", "")
+    on_run = words(open_page("run", run=run.run_id)).replace("\\", "")
+    apart = "38.2×, then 17.8×. Their intervals meet, but the two are 2.1 times apart, so neither confirms the other"
+    for said in (kernel, on_run):
+        assert f"{apart}; the lower one is kept, with all of its interval, 16.6 to 38.3×." in said
+    assert "the pairs of this timing alone tell the speed-up within 9.1 %" in trust
+    assert "speed-up known within" not in trust
+    assert "; their intervals meet" in trust
+    assert "0.33 to 14.0×" not in trust
+    assert "16.6 to 38.3× as fast as eager PyTorch and 0.65 to 1.52× as fast as the best alternative" in on_run

@@ -12,11 +12,16 @@ from storage.index import queries
 from storage.index.database import Database
 from storage.results import relative
 from storage.results.evaluation_results import TimingResult
+from storage.results.relative import Measured
 from storage.results.timeline import Timeline
 from storage.run import events as ev
 from tests.storage.growth import grow
 
 FASTER = TimingResult((1.0, 1.0, 1.0), (1.25, 1.28, 1.31))
+
+
+def kernel(speedup: float, noise: float) -> Measured:
+    return Measured(speedup, speedup * (1 - noise), speedup * (1 + noise), noise)
 
 
 def test_the_baseline_is_the_record_that_was_journaled(db: Database, root: Path) -> None:
@@ -36,7 +41,7 @@ def test_the_last_baseline_counts_and_one_that_could_not_be_had_has_only_its_rea
     row = queries.baseline(db, "sample")
     assert row is not None
     assert (row.speedup, row.noise, row.failure) == (None, None, "it ran out of time")
-    assert row.under(2.0, 0.01) is None
+    assert row.under(kernel(2.0, 0.01)) is None
 
 
 def test_baselines_stand_in_the_order_of_their_first_measurement_with_what_each_cost(db: Database, root: Path) -> None:
@@ -60,18 +65,24 @@ def test_a_speedup_over_it_is_the_ratio_of_both_with_their_noises_combined(sampl
     assert row is not None
     assert row.speedup is not None
     assert row.noise is not None
-    found = row.under(run.best_speedup, 0.01)
+    found = row.under(kernel(run.best_speedup, 0.01))
     assert found is not None
     assert found.speedup == pytest.approx(run.best_speedup / 1.28)
     assert found.noise == pytest.approx(math.sqrt(0.01**2 + row.noise**2))
-    assert row.under(None, None) is None
+    assert row.under(None) is None
 
 
 def test_the_interval_is_as_wide_as_the_noise_and_never_below_zero() -> None:
-    found = relative.over(2.0, 0.03, 1.25, 0.04)
+    found = relative.over(kernel(2.0, 0.03), kernel(1.25, 0.04))
     assert (found.low, found.speedup, found.high) == pytest.approx((1.6 / 1.05, 1.6, 1.6 / 0.95))
-    wide = relative.over(2.0, 3.0, 1.0, 0.0)
-    assert 0 < wide.low < wide.speedup < wide.high < math.inf
+
+
+def test_of_a_speed_up_that_is_known_as_a_range_alone_the_ratio_has_the_ends_of_that_range() -> None:
+    wide = relative.over(Measured(17.83, 16.6, 38.3, 1.15), Measured(25.4, 25.2, 25.5, 0.006))
+    assert (wide.low, wide.high) == pytest.approx((16.6 / 25.5, 38.3 / 25.2))
+    assert not wide.is_faster
+    assert not wide.is_slower
+    assert relative.over(Measured(17.83, 16.6, 38.3, 1.15), Measured(10.0, 9.0, 11.0, 0.1)).is_faster
 
 
 def test_faster_and_slower_are_what_the_interval_says() -> None:

@@ -161,3 +161,29 @@ def test_an_index_made_from_nothing_has_the_same_checks(home: Path, root: Path) 
     assert rebuilt(home / "copy", home / "copy" / "runs")["kernels"] == grown["kernels"] != []
     with open_database(index_file(home)) as db:
         assert queries.outcome_counts(db, "sample") == shown
+
+
+def trial(name: str, left_out: str = "") -> CheckRecord:
+    standing = CheckOutcome.ABSENT if left_out else CheckOutcome.HELD
+    return CheckRecord(Group.CORRECTNESS, f"trial {name}", standing, f"left out: {left_out}" if left_out else "seed 7")
+
+
+def test_trials_that_an_older_engine_left_out_and_counted_do_not_count(db: Database, root: Path) -> None:
+    slow, ill = "the candidate is slow", "the reference itself is far off its float64 answer there"
+    contract = CheckRecord(Group.CORRECTNESS, "output contract", CheckOutcome.HELD, "(4, 4) float32, in 5 trials")
+    held = CheckRecord(Group.CORRECTNESS, "results held", CheckOutcome.HELD, "the same after all trials")
+    made = [trial("own 1"), trial("wide")]
+    grow(db, root, created(1, "c001"), checked(*made, trial("huge", slow), trial("tiny", slow), contract, held))
+    details = {row.check: row.detail for row in queries.check_records(db, "sample", "c001")}
+    out_of_time = "2 were left out, the time for checks was used up"
+    assert details["output contract"] == f"(4, 4) float32, in the 2 trials that were run; {out_of_time}"
+    assert details["results held"] == "the same after the last trial"
+    assert details["trial huge"] == "left out: the time for checks was used up"
+    grow(db, root, checked(trial("own 1"), trial("huge", slow), trial("tiny", slow), trial("wide", ill), contract))
+    details = {row.check: row.detail for row in queries.check_records(db, "sample", "c001")}
+    told = f"in the one trial that was run; {out_of_time} and 1 was left out, {ill}"
+    assert details["output contract"] == f"(4, 4) float32, {told}"
+    grow(db, root, checked(*made, contract, held))
+    details = {row.check: row.detail for row in queries.check_records(db, "sample", "c001")}
+    assert details["output contract"].endswith(", in 5 trials")
+    assert details["results held"].endswith("after all trials")

@@ -13,6 +13,7 @@ import pytest
 from storage.index.database import Database
 from storage.index.ingest import Ingest
 from storage.index.queries import fetch
+from storage.index.queries.runs import of_ids
 from storage.index.queries.suites import run_results
 from storage.results.hardware_limit import REACHED
 from storage.run import journal
@@ -56,7 +57,8 @@ def test_the_index_and_the_journals_tell_the_same_of_every_run(db: Database, roo
     whole = asked["whole"]
     assert whole.best is not None
     assert whole.device == "sample device"
-    assert whole.best.flags
+    looks = {run.run_id: run.best_looks for run in of_ids(db, [*asked])}
+    assert {name: len(told.best.flags) if told.best else 0 for name, told in asked.items()} == looks
     assert (len(whole.timed), whole.correct, whole.gains) == (8, 8, 5)
     assert asked["second"].cost_usd is None
     assert asked["new"].best is None

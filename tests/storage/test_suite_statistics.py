@@ -98,7 +98,7 @@ def test_a_mean_moves_with_its_values_and_lies_between_them(values: list[float],
 def best(speedup: float) -> BestKernel:
     return BestKernel(
         "c001", "blob", speedup, speedup * 0.99, speedup * 1.01, 0.01, 2 / speedup, 2.0, speedup, 9, "fp32", 1e-7, 1e-6,
-        1e-4, 14, 7, (), None, None,
+        1e-4, 14, (), 7, (), None, None,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from engine.evaluator.checks import operators
 from engine.evaluator.checks.comparison import Errors
-from storage.results.check_records import CheckOutcome, CheckRecord, Group
+from storage.results.check_records import TRIAL, CheckOutcome, CheckRecord, Group
 from storage.results.evaluation_results import Mismatch
 
 CONTRACT = "output contract"
@@ -93,4 +93,4 @@ class Ledger:
 
 def trial_check(name: str) -> str:
     """The name of a trial's check."""
-    return f"trial {name}"
+    return f"{TRIAL}{name}"

@@ -17,7 +17,18 @@ from engine.evaluator.checks.candidate_failures import TimedCallFailed
 from engine.evaluator.checks.clock import Call, Clock, DeviceClock, Session
 from engine.evaluator.checks.processor_time import Reading
 from engine.evaluator.machine import quiet
-from storage.results.check_records import DEVICE_TIME, RE_MEASURED, SPOILING, CheckOutcome, CheckRecord, Group
+from storage.results.check_records import (
+    AGREE,
+    BY_PAIRS,
+    CONFIRMED,
+    DEVICE_TIME,
+    MEET,
+    RE_MEASURED,
+    SPOILING,
+    CheckOutcome,
+    CheckRecord,
+    Group,
+)
 from storage.results.evaluation_results import CheckResult, TimingResult
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.policy import Policy
@@ -279,7 +290,7 @@ def _order(session: Session, setting: Setting) -> CheckRecord:
 def _noise(session: Session, by_device: sessions.Pairs) -> CheckRecord:
     pairs = session.pairs
     half = sessions.half_width(by_device or pairs)
-    detail = f"the pairs of this timing alone tell the speed-up within {half:.1%}"
+    detail = f"{BY_PAIRS}{half:.1%}"
     ratios = sessions.against_itself(pairs)
     if not ratios:
         return _check("noise", CheckOutcome.ABSENT, f"{detail}; too few pairs to set the reference against itself")
@@ -430,7 +441,8 @@ def settled(
     is_beyond = lower.latency_ms < bounds.limit.limit_ms
     spoilt = _spoilt("first", first) or _spoilt("second", second)
     but = f"faster than the limit of {bounds.limit.limit_ms:.3g} ms" if is_beyond else spoilt
-    detail += "; confirmed" + (f", but {but}" if but else "")
+    is_apart = max(first.speedup, second.speedup) > AGREE * min(first.speedup, second.speedup)
+    detail += f"; {MEET if is_apart else CONFIRMED}" + (f", but {but}" if but else "")
     return with_check(lower, CheckOutcome.FLAGGED if but else CheckOutcome.HELD, detail)
 
 

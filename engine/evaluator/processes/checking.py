@@ -34,13 +34,12 @@ from engine.evaluator.checks.weighing import Output, Weighed, of_precision, patt
 from engine.evaluator.processes import weight_faults
 from engine.evaluator.processes.task_facts import UnusableTask
 from engine.evaluator.processes.worker_pair import WorkerPair, call_candidate
-from storage.results.check_records import CheckOutcome
-from storage.results.evaluation_results import CheckResult
+from storage.results.check_records import AT_THE_END, LEFT_OUT, OUT_OF_TIME, CheckOutcome, as_told
+from storage.results.evaluation_results import LEFT_OUT_TRIAL, CheckResult
 from storage.results.policy import SpecialValues
 from storage.results.vocabulary import Verdict
 
 HARDLY = 0.01
-OUT_OF_TIME = "the time for checks was used up"
 SHOWN_STAYS = 6
 STATE_TOLERANCE = (
     1e-3  # relative to |value| + rms: a wrong momentum is off by far more, another order of sums by far less
@@ -89,7 +88,7 @@ class Check:
                 continue
             if failure := self._try(trial, poison.poison_of(number)):
                 return failure
-        return self._held("after all trials") or self._weights()
+        return self._held(AT_THE_END) or self._weights()
 
     def _try(self, trial: Trial, poisoned: Poison) -> Failure | None:
         workers = self._workers
@@ -100,7 +99,6 @@ class Check:
             workers.set_recorded_weights(self._recording.weights)
         elif workers.can_vary_weights:
             workers.set_weights(self._weights_seed(trial))
-            self._varied += bool(trial.weights)
         inputs = workers.ask_reference("make", seed=trials.seed_of(self._seed, trial.seed_name), style=str(trial.style))
         if trial.recorded:
             self._put_recorded(self._recording.calls[trial.recorded - 1])
@@ -146,6 +144,7 @@ class Check:
             self._leave_out(trial, "the reference itself is far off its float64 answer there")
             return None
         self._findings.trials.append(name)
+        self._varied += bool(trial.weights and self._workers.can_vary_weights)
         for number, output in enumerate(weighed):
             self._findings.add(output.errors, output.allowed, output.own_error)
             if failure := output.failure:
@@ -248,7 +247,7 @@ class Check:
     def _special(self, deadline: float) -> Failure | None:
         """Last, because a candidate that dies of NaN leaves no process to ask."""
         if time.monotonic() > deadline and self._workers.request.policy.special_values is SpecialValues.REPORTED:
-            self._ledger.note(findings.SPECIAL_VALUES, CheckOutcome.ABSENT, f"left out: {OUT_OF_TIME}")
+            self._ledger.note(findings.SPECIAL_VALUES, CheckOutcome.ABSENT, f"{LEFT_OUT}{OUT_OF_TIME}")
             return None
         failure, outcome, detail = special_failure(self._workers, trials.seed_of(self._seed, SPECIAL.seed_name))
         self._ledger.note(findings.SPECIAL_VALUES, outcome, detail)
@@ -280,8 +279,8 @@ class Check:
             return failure
 
     def _leave_out(self, trial: Trial, reason: str) -> None:
-        self._findings.trials.append(f"{trial.name}: left out, {reason}")
-        self._ledger.note(trial_check(trial.name), CheckOutcome.ABSENT, f"left out: {reason}")
+        self._findings.trials.append(f"{trial.name}{LEFT_OUT_TRIAL}{reason}")
+        self._ledger.note(trial_check(trial.name), CheckOutcome.ABSENT, f"{LEFT_OUT}{reason}")
 
     def _described(self, trial: Trial) -> str:
         if trial.recorded:
@@ -312,7 +311,7 @@ class Check:
             message=failure.message if failure else "",
             precision="" if failure else self._precision(),
             seed=self._seed,
-            proofs=self._ledger.checks,
+            proofs=tuple(as_told(self._ledger.checks)),
         )
 
 
@@ -449,7 +448,7 @@ def weights_failure(workers: WorkerPair) -> Ending:
         if name in parameters and not (name in kept and contract.is_same(now, before))
     ]
     if not changed:
-        return None, CheckOutcome.HELD, f"{len(parameters)} parameters, bit by bit, after all trials"
+        return None, CheckOutcome.HELD, f"{len(parameters)} parameters, bit by bit, {AT_THE_END}"
     failure = Failure(Verdict.INCORRECT, f"forward changed the model's parameter {changed[0]!r}; work on a copy of it")
     return failure, CheckOutcome.BROKEN, failure.message
 

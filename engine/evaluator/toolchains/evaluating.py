@@ -74,7 +74,8 @@ def _baseline_fields(
         timed = toolchain.baseline(task, "" if own else str(other), own)
     except BaselineUnavailable as error:
         return fields | {"seconds": None, "failure": str(error)}
-    over = relative.over(answer["speedup"], answer["noise"], timed.speedup, timed.noise)
+    low, high = answer["speedup_interval"]
+    over = relative.over(relative.Measured(answer["speedup"], low, high, answer["noise"]), timed.figures)
     return fields | {
         "latency_ms": timed.latency_ms,
         "over_eager": timed.speedup,

@@ -86,7 +86,7 @@ def _carry_out(context: RunContext, tool_call: ToolCall) -> tuple[str, str, str]
     checked: CheckResult = context.judge(tools.check, task, source)
     if checked.verdict is not Verdict.PASSED:
         return _failed(checked.verdict, compiled, checked)
-    passed = f"it passes the check in {len(checked.trials)} trials"
+    passed = f"it passes the check in {checked.in_trials}"
     if tool_call.tool == CHECK:
         return Verdict.PASSED, passed, f"It compiles, and {passed}."
     timed = context.judge(tools.time, task, source)

@@ -21,12 +21,13 @@ TONES: dict[CellState, wording.Tone] = {
 ABOUT = (
     "Each cell of the table is one run, and opens it. Its figure is the best speed-up over eager PyTorch, with the "
     "95 % interval of that measurement; green: faster beyond it. Below that the same kernel over the best alternative, "
-    "where its run has timed one beside eager. A flag counts the checks of that kernel that a person should look at."
+    "where its run has timed one beside eager. A flag counts what is to look at: findings that could change the "
+    "kernel's verdict."
 )
 
 ABOUT_CHECK = (
     "Each cell of the table is one run, and opens it. It works once it has a correct kernel that was timed; how fast "
-    "that is stands below it. A flag counts the checks of that kernel that a person should look at."
+    "that is stands below it. A flag counts what is to look at: findings that could change the kernel's verdict."
 )
 
 
@@ -80,5 +81,5 @@ def cell(result: CellResult, *, is_check: bool = False, planned: str = CellState
         flags = [table.badge(f"{len(best.flags)}", "orange", "flagged", run_id, address)]
     shown = table.badge(text, tone, "" if is_done else str(state), run_id, address)
     assert isinstance(shown, dict)
-    title = "; ".join([f"{state}, {run_id}", reason, *(best.flags if best else ())])
+    title = "; ".join([f"{state}, {run_id}", reason, *dict.fromkeys(best.flags if best else ())])
     return shown | {"note": note, "title": title, "badges": flags}

@@ -13,7 +13,6 @@ from pages.parts.pass_rates import ABOUT, help_of
 from pages.parts.status import alternatives, settings_list
 from pages.parts.widgets import table
 from storage.index.queries import ConditionsRow
-from storage.results import relative
 from storage.results.relative import is_known
 
 COLUMNS = [
@@ -122,14 +121,13 @@ def exposure(facts: ConditionsRow) -> str:
 
 def second(run: Compared) -> table.Cell:
     """The best kernel over the best alternative and what that is, as far as both are known."""
-    row, facts = run.run, run.conditions
-    if not row.best_speedup or not facts.second_speedup:
+    ratio = run.fastest.under(run.run.best_measured) if run.fastest else None
+    if run.fastest is None or ratio is None:
         return wording.NONE
-    ratio = relative.over(row.best_speedup, row.best_noise or 0.0, facts.second_speedup, facts.second_noise or 0.0)
-    if facts.second_speedup < 1 and is_known(facts.second_noise or 0.0):
-        return table.text(wording.best(row), "", alternatives.EAGER, alternatives.EAGER_IS_BEST)
+    if alternatives.is_eager_best(run.fastest):
+        return table.text(wording.best(run.run), "", alternatives.EAGER, alternatives.EAGER_IS_BEST)
     tone = "orange" if ratio.is_slower and is_known(ratio.noise) else ""
-    return table.text(wording.ratio(ratio), tone, facts.second_name)
+    return table.text(wording.ratio(ratio), tone, run.fastest.name)
 
 
 def _best(run: Compared) -> table.Cell:

@@ -16,7 +16,7 @@ from pages.parts.pass_rates import PassRates
 from pages.parts.status import damaged
 from storage.index import queries
 from storage.index.database import Database
-from storage.index.queries import ConditionsRow, ReachedRow, RunChoice, RunRow, TimedRow, TryRow
+from storage.index.queries import BaselineRow, ConditionsRow, ReachedRow, RunChoice, RunRow, TimedRow, TryRow
 from storage.results.hardware_limit import HardwareLimit
 from storage.run import damage
 from storage.run.method_words import PLAIN, MethodWords
@@ -72,6 +72,7 @@ class Compared:
     tries: Sequence[TryRow] = ()
     device_mark: str = ""
     limit: HardwareLimit | None = None
+    fastest: BaselineRow | None = None
 
     @property
     def letter(self) -> str:
@@ -140,6 +141,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
     conditions = {row.run_id: row for row in queries.conditions(db, run_ids)}
     reached = queries.reached(db, run_ids)
     timed, tries = queries.timed_kernels(db, run_ids), queries.tries(db, run_ids)
+    fastest = queries.fastest_baselines(db, run_ids)
     runs = [run for run in queries.of_ids(db, run_ids) if run.run_id in conditions]
     has_several = len(devices_of([conditions[run.run_id] for run in runs])) > 1
     return [
@@ -156,6 +158,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
             [row for row in tries if row.run_id == run.run_id],
             conditions[run.run_id].device if has_several else "",
             queries.limit(db, run.run_id),
+            fastest.get(run.run_id),
         )
         for place, run in enumerate(runs)
     ]

@@ -204,7 +204,7 @@ def _end(record: Record, best: TimingFigures, eager_ms: float, other: tuple[str,
     failed = sum(kernel.has_failed for kernel in record.candidates.values())
     name, timed = other
     of_limit = f", {speed_of_light.percent(record.limit, best.latency_ms)} of what the hardware allows"
-    over = relative.over(best.speedup, best.noise, timed.speedup, timed.noise)
+    over = relative.over(best, timed.figures)
     return Scene(
         "Result",
         f"Kernel {number} is the best of {count}{tied}; {failed or 'none'} of them failed on the way",

@@ -15,6 +15,7 @@ from pages.parts.kernel import story
 from pages.parts.widgets import code, table
 from storage.index import queries
 from storage.index.queries import AttemptRow, CandidateRow, CorrectnessErrorRow, EvaluationRow
+from storage.results.check_records import trials_in_words
 from storage.results.evaluation_results import percent_wrong
 from storage.results.vocabulary import Verdict
 
@@ -44,7 +45,10 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         if evaluation.check_verdict is None:
             st.info("Compiles. Results not checked yet.", icon=":material/hourglass_top:")
         else:
-            st.success("No errors: compiles and agrees with the reference in every trial.", icon=":material/check:")
+            which = trials_in_words(len(evaluation.made_trials), [*evaluation.left_out.values()])
+            agreed = which if evaluation.left_out else "every trial"
+            said = f"No errors: compiles and agrees with the reference in {agreed}."
+            st.success(wording.plain(said), icon=":material/check:")
     for error in errors:
         _mismatch(error, evaluation)
     draw_log(run_id, candidate, evaluation)

@@ -158,7 +158,7 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     items = numbers(candidate, evaluation, fastest, queries.limit(db, run.run_id), how)
     items += gain(queries.prediction(db, run.run_id, candidate.candidate_id), candidate.candidate_id)
     figures.draw("Figures of this kernel", items, key="kernel_figures", is_strip=True)
-    if lost := alternatives.loses(fastest, candidate.low, candidate.speedup, candidate.noise):
+    if lost := alternatives.loses(fastest, candidate.measured):
         st.warning(wording.plain(f"This kernel {lost}."), icon=":material/warning:")
     if avoidable := outcome.avoidable(db, run.run_id, candidate.candidate_id):
         st.caption(wording.plain(avoidable))
@@ -203,7 +203,7 @@ def numbers(
     speed = wording.ratio(candidate)
     items = [Figure("Speed-up", speed, wording.beside(candidate.noise, candidate.low, candidate.high), INTERVAL)]
     if baseline and baseline.speedup is not None:
-        items += alternatives.figures(baseline, candidate.speedup, candidate.noise)
+        items += alternatives.figures(baseline, candidate.measured)
     eager = evaluation.baseline if evaluation else ""
     before_ms = relative.baseline_ms(candidate.speedup, candidate.latency_ms)
     items += [

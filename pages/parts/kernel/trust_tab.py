@@ -376,8 +376,10 @@ def correctness(e: EvaluationRow) -> Facts:
         ("largest absolute error", _number(e.max_abs_error)),
         ("precision", e.precision or wording.NONE),
         ("seed", wording.NONE if e.seed is None else str(e.seed)),
-        ("trials", ", ".join(e.trials) or wording.NONE),
+        ("trials", ", ".join(e.made_trials) or wording.NONE),
     ]
+    if e.left_out:
+        rows.append(("trials left out", left_out(e.left_out)))
     return rows + _named(
         {
             name: value
@@ -385,6 +387,14 @@ def correctness(e: EvaluationRow) -> Facts:
             if name not in (*_OF_THE_PROCESS, observed.KEY, observed.KERNELS)
         }
     )
+
+
+def left_out(reasons: Mapping[str, str]) -> str:
+    """Trials by the reason for which they were not made."""
+    names: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        names.setdefault(reason, []).append(name)
+    return "; ".join(f"{', '.join(those)}: {reason}" for reason, those in names.items())
 
 
 def timing(e: EvaluationRow) -> Facts:

@@ -183,15 +183,15 @@ def _best(run: RunRow) -> table.Cell:
 
 def _over(run: RunRow, fastest: BaselineRow | None, elsewhere: ElsewhereRow | None = None) -> table.Cell:
     """The best kernel over the best alternative, and what that is."""
-    if said := alternatives.elsewhere(elsewhere, run.best_speedup, run.best_noise):
+    if said := alternatives.elsewhere(elsewhere, run.best_measured):
         return table.text(wording.NONE, "muted", "not measured in this run", said)
-    ratio = fastest.under(run.best_speedup, run.best_noise) if fastest else None
+    ratio = fastest.under(run.best_measured) if fastest else None
     if fastest is None or ratio is None:
         return table.text(wording.NONE, "muted", "", "no alternative was timed")
     if alternatives.is_eager_best(fastest):
         over_eager = wording.best(run)
         return table.text(over_eager, "", alternatives.EAGER, alternatives.EAGER_IS_BEST)
-    lost = alternatives.loses(fastest, run.best_low, run.best_speedup, run.best_noise)
+    lost = alternatives.loses(fastest, run.best_measured)
     over = wording.ratio(ratio)
     return table.text(
         over, "orange" if lost else "", wording.cut(fastest.name, 26), f"the best kernel {lost}" if lost else ""

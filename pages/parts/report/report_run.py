@@ -99,7 +99,7 @@ def _warnings(db: Database, run: RunRow) -> Iterator[str]:
         yield lost
     if avoidable := outcome.avoidable(db, run.run_id, run.best_candidate_id or ""):
         yield avoidable
-    if said := alternatives.elsewhere(outcome.elsewhere(db, run), run.best_speedup, run.best_noise):
+    if said := alternatives.elsewhere(outcome.elsewhere(db, run), run.best_measured):
         yield said
     if in_turns := outcome.timed_in_turns(db, run):
         yield in_turns

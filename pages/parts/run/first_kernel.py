@@ -161,7 +161,8 @@ def _result(kind: str, judged: EvaluationRow | None) -> str:
         return ""
     if kind == StepKind.CHECK and judged.trials:
         error = f", largest error {judged.max_error:.1e}" if judged.max_error else ""
-        return f"{wording.counted(len(judged.trials), 'trial')} passed{error}"
+        left_out = f", {len(judged.left_out)} left out" if judged.left_out else ""
+        return f"{wording.counted(len(judged.made_trials), 'trial')} passed{left_out}{error}"
     if kind == StepKind.COMPILE and judged.compile_is_cached:
         return "taken from the cache of builds"
     return ""

@@ -168,10 +168,10 @@ def _over_best_alternative(run: RunRow) -> dict[str, str]:
     fastest = queries.baseline(index.current(), run.run_id)
     if fastest is None:
         other = outcome.elsewhere(index.current(), run)
-        short = alternatives.elsewhere_in_short(other, run.best_speedup, run.best_noise)
+        short = alternatives.elsewhere_in_short(other, run.best_measured)
         return {"second": short} if short else {}
-    over = alternatives.over(fastest, run.best_speedup, run.best_noise, is_short=True)
-    if alternatives.loses(fastest, run.best_low, run.best_speedup, run.best_noise):
+    over = alternatives.over(fastest, run.best_measured, is_short=True)
+    if alternatives.loses(fastest, run.best_measured):
         return {"second": f"{over}, which is faster", "second_tone": "poor"}
     return {"second": over}
 

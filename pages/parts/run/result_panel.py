@@ -35,7 +35,7 @@ def draw(run: RunRow, state: RunState) -> None:
         if lost := outcome.loses(index.current(), run):
             st.warning(wording.plain(lost), icon=":material/warning:")
         other = outcome.elsewhere(index.current(), run)
-        if other and (said := alternatives.elsewhere(other, run.best_speedup, run.best_noise)):
+        if other and (said := alternatives.elsewhere(other, run.best_measured)):
             st.caption(wording.plain(said))
             st.page_link("run.py", label="Open that run", query_params={"run": other.run_id})
         if doubt := outcome.doubt_best(index.current(), run):
@@ -70,7 +70,7 @@ def sentence(run: RunRow) -> str:
 def _and_over(run: RunRow) -> str:
     """How fast the best kernel is beside the best alternative; empty where that is not known."""
     fastest = queries.baseline(index.current(), run.run_id)
-    ratio = fastest.under(run.best_speedup, run.best_noise) if fastest else None
+    ratio = fastest.under(run.best_measured) if fastest else None
     if fastest is None or ratio is None:
         return ""
     if alternatives.is_eager_best(fastest):

@@ -11,7 +11,7 @@ from pages.parts.widgets.figures import Figure
 from storage.index.queries import AttemptRow, BaselineRow, ElsewhereRow
 from storage.results import relative
 from storage.results.baselines import BEST_TIMED
-from storage.results.relative import Relative, is_known
+from storage.results.relative import Measured, Relative, is_known
 
 TITLE = "Alternatives"
 ABOUT = (
@@ -54,9 +54,9 @@ def named(fastest: BaselineRow) -> str:
     return f"{BEST_TIMED} ({fastest.name})"
 
 
-def over(fastest: BaselineRow | None, speedup: float | None, noise: float | None, *, is_short: bool = False) -> str:
+def over(fastest: BaselineRow | None, kernel: Measured | None, *, is_short: bool = False) -> str:
     """A kernel over the best alternative, in a few words, or by its name alone; empty where that is not known."""
-    ratio = fastest.under(speedup, noise) if fastest else None
+    ratio = fastest.under(kernel) if fastest else None
     if fastest is None or ratio is None:
         return ""
     return (
@@ -64,19 +64,20 @@ def over(fastest: BaselineRow | None, speedup: float | None, noise: float | None
     )
 
 
-def loses(fastest: BaselineRow | None, low: float | None, speedup: float | None, noise: float | None) -> str:
-    """What is said of a kernel that beats eager and loses to the best alternative, both beyond the noise; else empty.
-    `low` is the lower end of its 95 % interval over eager."""
-    ratio = fastest.under(speedup, noise) if fastest else None
-    if fastest is None or ratio is None or low is None or low <= 1 or not ratio.is_slower or not is_known(ratio.noise):
+def loses(fastest: BaselineRow | None, kernel: Measured | None) -> str:
+    """That a kernel beats eager and loses to the best alternative, both beyond the noise; empty where it does not."""
+    ratio = fastest.under(kernel) if fastest else None
+    if fastest is None or kernel is None or ratio is None:
+        return ""
+    if kernel.low <= 1 or not ratio.is_slower or not is_known(ratio.noise):
         return ""
     return f"beats {EAGER} and loses to {named(fastest)}: {wording.over(ratio, 'it')}"
 
 
-def elsewhere(other: ElsewhereRow | None, speedup: float | None, noise: float | None) -> str:
+def elsewhere(other: ElsewhereRow | None, kernel: Measured | None) -> str:
     """What another run tells of the best alternative of one that timed none; empty where that is nothing. A ratio of
     figures of two runs is told as about so much."""
-    over_it = _over_elsewhere(other, speedup, noise)
+    over_it = _over_elsewhere(other, kernel)
     if other is None or not over_it:
         return ""
     where = "the run it was forked from" if other.is_origin else "another run of this task on the same model of device"
@@ -87,32 +88,33 @@ def elsewhere(other: ElsewhereRow | None, speedup: float | None, noise: float | 
     return f"{there}, {itself}, so this run's best kernel is {over_it} as fast as that."
 
 
-def elsewhere_in_short(other: ElsewhereRow | None, speedup: float | None, noise: float | None) -> str:
+def elsewhere_in_short(other: ElsewhereRow | None, kernel: Measured | None) -> str:
     """The same in a few words."""
-    over_it = _over_elsewhere(other, speedup, noise)
+    over_it = _over_elsewhere(other, kernel)
     if other is None or not over_it:
         return ""
     where = "timed in the run it was forked from" if other.is_origin else "timed in another run"
     return f"{EAGER_IS_BEST if is_eager_best(other.baseline) else f'{over_it} over {other.baseline.name}'}, {where}"
 
 
-def _over_elsewhere(other: ElsewhereRow | None, speedup: float | None, noise: float | None) -> str:
+def _over_elsewhere(other: ElsewhereRow | None, kernel: Measured | None) -> str:
     """Empty where it is not known."""
-    ratio = other.baseline.under(speedup, noise) if other else None
+    ratio = other.baseline.under(kernel) if other else None
     return f"about {wording.speedup(ratio.speedup, ratio.noise)}" if ratio and is_known(ratio.noise) else ""
 
 
-def figures(fastest: BaselineRow | None, speedup: float | None, noise: float | None) -> list[Figure]:
+def figures(fastest: BaselineRow | None, kernel: Measured | None) -> list[Figure]:
     """The figure over the best alternative, where one was timed; why not, where none could be."""
     if fastest is None:
         return []
-    if (ratio := fastest.under(speedup, noise)) is None:
+    ratio = fastest.under(kernel)
+    if ratio is None or kernel is None:
         reason = wording.not_measured(fastest.name, fastest.failure) if fastest.failure else ""
         return [Figure(f"Over {fastest.name}", wording.NONE, "not measured" if reason else "", reason)]
     about = f"{OVER_BEST_ABOUT}. {fastest.name} itself is {wording.ratio(fastest)} over eager"
     if is_eager_best(fastest):
         over_it = f"over {fastest.name}: {wording.interval(ratio.low, ratio.high)}; {about}"
-        return [Figure(OVER_BEST, wording.speedup(speedup, noise), EAGER_IS_BEST, over_it)]
+        return [Figure(OVER_BEST, wording.ratio(kernel), EAGER_IS_BEST, over_it)]
     note = f"{fastest.name}, {wording.beside(ratio.noise, ratio.low, ratio.high)}"
     return [Figure(OVER_BEST, wording.ratio(ratio), note, about)]
 
@@ -131,7 +133,7 @@ def lines(baselines: Sequence[BaselineRow], kernel: AttemptRow) -> Iterator[tupl
     eager_ms = relative.baseline_ms(kernel.speedup, kernel.latency_ms)
     yield EAGER, wording.latency(eager_ms), "", "1×", _measured(kernel), ""
     for row in baselines:
-        ratio = row.beside(eager_ms).under(kernel.speedup, kernel.noise)
+        ratio = row.beside(eager_ms).under(kernel.measured)
         over_it = _measured(ratio) if ratio else wording.NONE
         yield (
             row.name,

@@ -46,7 +46,7 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
             "Latency", f"{wording.latency(eager_ms)} → {wording.latency(run.best_latency_ms)}", "PyTorch → best kernel",
             f"{wording.LATENCIES} {timed_anew_words(db, run)}".strip(),
         ),
-        *alternatives.figures(queries.baseline(db, run.run_id), run.best_speedup, run.best_noise),
+        *alternatives.figures(queries.baseline(db, run.run_id), run.best_measured),
         Figure(
             "Of the hardware limit", speed_of_light.percent(limit, run.best_latency_ms), limit.model if limit else "",
             f"{speed_of_light.sentence(limit, run.best_latency_ms)} {limit_measured(db, run.run_id)}" if limit else "",
@@ -225,7 +225,7 @@ def avoidable(db: Database, run_id: str, candidate_id: str) -> str:
 def loses(db: Database, run: RunRow) -> str:
     """What is said of a best kernel that beats eager and loses to the best alternative; else empty."""
     fastest = queries.baseline(db, run.run_id)
-    said = alternatives.loses(fastest, run.best_low, run.best_speedup, run.best_noise)
+    said = alternatives.loses(fastest, run.best_measured)
     return f"The best kernel {said}." if said else ""
 
 
@@ -245,7 +245,7 @@ def headline(db: Database, run: RunRow) -> str:
         fastest = queries.baseline(db, run.run_id)
         over = (
             "the fastest alternative" if alternatives.is_eager_best(fastest)
-            else alternatives.over(fastest, run.best_speedup, run.best_noise)
+            else alternatives.over(fastest, run.best_measured)
         )  # fmt: skip
         return f"{best} over eager PyTorch" + (f", {over}" if over else "")
     return f"best kernel {_best(run)}, {beyond}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.index.queries.commands import in_force
+from storage.results import relative
 from storage.results.vocabulary import Verdict
 from storage.run.settings import DepthOutcome, Origin
 from storage.run.steering.verbs import CommandKind
@@ -56,6 +57,11 @@ class AttemptRow:
     source_blob: str
     diff_blob: str | None
     message: str
+
+    @property
+    def measured(self) -> relative.Measured | None:
+        """Its speed-up; None where it has none."""
+        return relative.measured(self.speedup, self.low, self.high, self.noise)
 
 
 @dataclass(frozen=True, slots=True)

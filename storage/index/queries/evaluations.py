@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from storage.index.database import Database
 from storage.index.queries import fetch
-from storage.results import relative
+from storage.results import evaluation_results, relative
 from storage.results.check_records import StagedCheck
 from storage.results.deployment import Deployment
-from storage.results.relative import Relative
+from storage.results.relative import Measured, Relative
 from storage.results.timeline import Timeline
 from storage.results.vocabulary import Verdict
 from storage.run.events import (
@@ -70,6 +70,16 @@ class EvaluationRow:
     baseline: str
     sample_count: int
     untrusted: str
+
+    @property
+    def made_trials(self) -> tuple[str, ...]:
+        """Names of the trials that were made."""
+        return evaluation_results.made(self.trials)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Why each other trial was not made, by name."""
+        return evaluation_results.left_out(self.trials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,11 +296,10 @@ class BaselineRow:
         speedup, low, high = (value and value * factor for value in (self.speedup, self.low, self.high))
         return replace(self, speedup=speedup, low=low, high=high)
 
-    def under(self, speedup: float | None, noise: float | None) -> Relative | None:
+    def under(self, kernel: Measured | None) -> Relative | None:
         """What a kernel with this speed-up over eager is over this baseline; None where either is not known."""
-        if speedup is None or noise is None or self.speedup is None or self.noise is None:
-            return None
-        return relative.over(speedup, noise, self.speedup, self.noise)
+        this = relative.measured(self.speedup, self.low, self.high, self.noise)
+        return relative.over(kernel, this) if kernel and this else None
 
 
 _SECOND = [f"second_{field.name}" for field in fields(BaselineRow) if field.name not in ("seconds", "is_on_gpu")]

@@ -92,6 +92,11 @@ class RunRow:
     is_archived: bool
 
     @property
+    def best_measured(self) -> relative.Measured | None:
+        """The speed-up of the best kernel; None where there is none."""
+        return relative.measured(self.best_speedup, self.best_low, self.best_high, self.best_noise)
+
+    @property
     def is_on_gpu(self) -> bool:
         """Whether its kernels run on a GPU."""
         return self.toolchain != "cpu"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +11,11 @@ import pytest
 
 from engine import examples
 from engine.__main__ import main
-from engine.suites import formats, tables
+from engine.shown.runs import load
+from engine.suites import exporting, formats, tables
+from storage.results.flags import to_look_at
+from storage.run.folder import RunFolder, runs_folder
+from storage.run.record import checks_of
 from storage.suites import files, measured, summary
 from storage.suites.records import CellState
 from storage.suites.standing import fold
@@ -70,3 +76,31 @@ def test_an_example_suite_may_have_several_arms_and_knows_no_tokens_of_replies_h
     measured_cells = [cell.result for cell in results.cells if cell.result is not None]
     assert len(measured_cells) == 42
     assert all(result.is_unrecorded for result in measured_cells)  # each goes on with replies that were handed in
+
+
+def test_only_trials_that_were_run_count_as_passed(home: Path) -> None:
+    examples.open_examples()
+    for name, made, left_out in (("table2_h200", 264, 108), ("levels_h200", 179, 1)):
+        suite = fold(files.read(files.find(name)))
+        assert suite is not None
+        results = summary.gather(suite, measured.of_suite(suite))
+        (robust,) = (row[1] for row in tables.scorecard(results).rows if row[0] == "Robustness")
+        assert f"{made} trials with secret seeds and distributions passed by the best kernels; {left_out} w" in robust
+
+
+def test_a_flag_counts_what_the_runs_own_page_says_is_to_look_at(home: Path) -> None:
+    examples.open_examples()
+    suite = fold(files.read(files.find("levels_h200")))
+    assert suite is not None
+    results = summary.gather(suite, measured.of_suite(suite))
+    cells = {cell.standing.run_id: cell.result.best for cell in results.cells if cell.result and cell.result.best}
+    for run_id, best in cells.items():
+        assert run_id is not None
+        record = load(RunFolder(runs_folder() / run_id))
+        assert record.best is not None
+        assert len(best.flags) == to_look_at(checks_of(record.events, record.best)), run_id
+    assert cells["40_GRUHidden-20261129-200622-27d9"].flags == ("re-measured",), "its noise is only noted"
+    assert cells["16_DenseNet201-20261129-195242-4754"].flags == ()
+    exported = {row["run"]: row["flags"] for row in csv.DictReader(io.StringIO(exporting.as_csv(results)))}
+    assert exported["40_GRUHidden-20261129-200622-27d9"] == "re-measured"
+    assert exported["16_DenseNet201-20261129-195242-4754"] == ""

@@ -8,7 +8,7 @@ import pytest
 
 from engine.evaluator.checks import timing_checks
 from engine.evaluator.checks.timing_checks import Bounds
-from storage.results.check_records import CheckOutcome, CheckRecord, Group
+from storage.results.check_records import CheckOutcome, CheckRecord, Group, as_told
 from storage.results.evaluation_results import CheckResult, TimingResult
 from storage.results.flags import decided
 from storage.results.hardware_limit import DeviceFacts, HardwareLimit
@@ -89,6 +89,33 @@ def test_what_decided_about_a_great_speed_up_is_told(first: TimingResult, second
     a, b = (f"{timing.speedup:.3g}×" for timing in (first, second))
     opening = f"{a} is above 10×, so the kernel was timed again in fresh processes: {a}, then {b}. "
     assert decided(result.proofs) == opening + told
+
+
+def wide(latency_ms: float, speedup: float, up_to: float) -> TimingResult:
+    return replace(timed(latency_ms, speedup), device_interval=(speedup, up_to))
+
+
+@pytest.mark.parametrize(
+    ("proofs", "told"),
+    [
+        ((), "so neither confirms the other; the lower one is kept, with all of its interval, 17.7 to 38.4×."),
+        ((CheckRecord(Group.TIMING, "noise", CheckOutcome.FLAGGED, "19 %"),),
+         "and in the first timing the check “noise” was flagged: 19 %; so it is to look at."),
+    ],
+)  # fmt: skip
+def test_two_timings_far_apart_are_not_said_to_agree_where_their_intervals_meet(
+    proofs: tuple[CheckRecord, ...], told: str
+) -> None:
+    first, second = timed(2.0, 38.2, proofs), wide(4.0, 17.8, 38.4)
+    check_record, result = again(first, second)
+    assert result is not None
+    assert "; their intervals meet" in check_record.detail
+    assert "confirmed" not in check_record.detail
+    for detail in (check_record.detail, check_record.detail.replace("their intervals meet", "confirmed")):
+        (record,) = as_told([replace(check_record, detail=detail)])
+        assert record.detail == check_record.detail, "an older engine's word is put right"
+        said = decided([replace(check_record, detail=detail)])
+        assert said.endswith(f"38.2×, then 17.8×. Their intervals meet, but the two are 2.1 times apart, {told}")
 
 
 def test_older_engines_did_not_write_which_timing_was_spoilt() -> None:

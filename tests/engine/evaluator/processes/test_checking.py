@@ -11,6 +11,7 @@ from engine.errors import TaskError
 from engine.evaluator.checks import findings
 from engine.evaluator.checks.poison import poison_of
 from engine.evaluator.checks.trials import ESSENTIAL, PLAN, ordered
+from engine.evaluator.machine.worker_limits import Times
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from storage.results.check_records import CheckOutcome, CheckRecord, Group
 from storage.results.evaluation_results import CheckResult
@@ -252,3 +253,18 @@ def test_the_order_of_further_trials_is_secret_and_the_repeat_meets_other_memory
     assert all(order[: len(ESSENTIAL)] == ESSENTIAL and set(order) == set(PLAN) for order in orders)
     first, repeat = (number for number, trial in enumerate(PLAN) if trial.seed_name == "own 1")
     assert poison_of(first) is not poison_of(repeat)
+
+
+def test_trials_that_the_time_does_not_allow_are_told_apart_from_those_that_passed(
+    cpu_home: None, tmp_path: Path
+) -> None:
+    with CpuToolchain(times=Times(check_s=1e-6)) as hurried:
+        result = hurried.check(task(tmp_path, "torch.relu(x)"), RELU)
+    assert result.verdict is Verdict.PASSED, result.message
+    assert result.made_trials == tuple(trial.name for trial in ESSENTIAL)
+    count, reason = len(PLAN) - len(ESSENTIAL), "the time for checks was used up"
+    assert set(result.left_out.values()) == {reason}
+    told = f"the {len(ESSENTIAL)} trials that were run; {count} were left out, {reason}"
+    assert result.in_trials == told
+    for check in (findings.CONTRACT, findings.INPUTS):
+        assert check_of(result, check).detail.endswith(f"in {told}")
