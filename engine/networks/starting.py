@@ -233,7 +233,7 @@ def _entry_of(entry: str) -> str:
         return entry
     source, _, function = entry.rpartition(":")
     if not (source and function):
-        wrong = f"{entry!r} names no network" if entry else "no network is named"
+        wrong = f"{entry!r} names no network" if entry else "no entry is given"
         raise EngineError(f"{wrong}: write /path/to/app.py:make, a file and a function")
     if not source.endswith(".py"):
         return entry
