@@ -59,7 +59,7 @@ def _lines(network: Network, proof: Proof) -> list[str]:
         for trial in proof.tried.values() for part in trial.engaged
     ]  # fmt: skip
     if any(part.more for trial in proof.tried.values() for part in trial.engaged):
-        lines += ["", f"More: calls of the kernel {ELSEWHERE}."]
+        lines += ["", f"More: calls {ELSEWHERE}, which the kernel computes too."]
     versions = ", ".join(f"{name} {value}" for name, value in network.versions.items())
     lines += ["", "## Measure it again", "", f"Measured with {versions}.", ""]
     reproduced = "`python -m engine network reproduce FOLDER`"
