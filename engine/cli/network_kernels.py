@@ -174,7 +174,7 @@ def print_proof(console: Console, network: Network, proof: Proof) -> None:
         for speed in proof.stack.speeds:
             speeds.add_row(
                 escape(printable(speed.workload)), speed.before, in_network.ms(speed.before_ms),
-                in_network.ms(speed.after_ms), f"{speed.speedup:.3f}x", f"{speed.low:.3f} to {speed.high:.3f}",
+                in_network.ms(speed.paired_ms), f"{speed.speedup:.3f}x", f"{speed.low:.3f} to {speed.high:.3f}",
             )  # fmt: skip
         console.print(speeds)
         for line in in_network.not_measured(proof.stack):

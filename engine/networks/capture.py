@@ -264,7 +264,7 @@ class _Capture:
         for key, equal in chosen.items():
             draft = drafts.get(key) or drafting.of_runs(module, graph, equal, values, self._asked.keep)
             drafts[key] = draft
-            draft.places += [run.place for run in equal if run.place not in draft.places]
+            draft.places = list(dict.fromkeys([*draft.places, *(run.place for run in equal)]))
             draft.uses[workload.name] = (len(equal), took[key])
 
     def _compiled(self, loaded: Loaded) -> dict[str, Compiled]:

@@ -117,8 +117,8 @@ def of_runs(
     parameters = {name for name, _ in network.named_parameters()}
     buffers = frozenset(names[node] for node in first.state if graph.state[node] not in parameters)
     part = Part(
-        _title(kind, [run.place for run in equal]), first.nodes, _input_names(first.inputs), names, first.outputs,
-        held, buffers, kept,
+        _title(kind, list(dict.fromkeys(run.place for run in equal))), first.nodes, _input_names(first.inputs), names,
+        first.outputs, held, buffers, kept,
     )  # fmt: skip
     before, after = fusing.neighbours(first.nodes)
     members = frozenset(path for run in equal for path in _whole_modules(run, graph))

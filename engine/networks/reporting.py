@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 
 from storage.networks import in_network
 from storage.networks.proofs import Proof
-from storage.networks.records import Network
+from storage.networks.records import ELSEWHERE, Network
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1c2127;
@@ -53,11 +53,13 @@ def _lines(network: Network, proof: Proof) -> list[str]:
             f"{part.exact} |"
             for part in proof.stack.parity
         ]
-    lines += ["", "## Called?", "", "| region | workload | calls due | calls seen |", "|---|---|---|---|"]
+    lines += ["", "## Called?", "", "| region | workload | calls due | calls seen | more |", "|---|---|---|---|---|"]
     lines += [
-        f"| {trial.region} | {part.workload} | {part.expected} | {part.seen} |"
+        f"| {trial.region} | {part.workload} | {part.expected} | {part.reached} | {part.more or ''} |"
         for trial in proof.tried.values() for part in trial.engaged
     ]  # fmt: skip
+    if any(part.more for trial in proof.tried.values() for part in trial.engaged):
+        lines += ["", f"More: calls {ELSEWHERE}, which the kernel computes too."]
     versions = ", ".join(f"{name} {value}" for name, value in network.versions.items())
     lines += ["", "## Measure it again", "", f"Measured with {versions}.", ""]
     reproduced = "`python -m engine network reproduce FOLDER`"

@@ -233,7 +233,8 @@ def _entry_of(entry: str) -> str:
         return entry
     source, _, function = entry.rpartition(":")
     if not (source and function):
-        raise EngineError(f"{entry or 'nothing'!r} names no network: write /path/to/app.py:make, a file and a function")
+        wrong = f"{entry!r} names no network" if entry else "no entry is given"
+        raise EngineError(f"{wrong}: write /path/to/app.py:make, a file and a function")
     if not source.endswith(".py"):
         return entry
     path = Path(source).expanduser()

@@ -79,7 +79,7 @@ def as_csv(results: Results) -> str:
     writer.writerow((
         "task", "class", "arm", "repeat", "state", "run", "device", "model", "strategy", "language", "precision",
         "speedup", "speedup_low", "speedup_high", "latency_ms", "eager_ms", "alternative_speedup", "limit_ms",
-        "first_kernel_speedup", "ratio_of_means", "max_abs_error", "flags", "kernels_written", "kernels_compiled",
+        "first_kernel_speedup", "ratio_of_means", "max_abs_error", "flags", "tries", "kernels_compiled",
         "kernels_correct", "gains", "model_calls", "tokens", "cost_usd", "engine_s", "device_s", "alternative",
         "own_share",
     ))  # fmt: skip

@@ -6,6 +6,7 @@ from storage.suites.statistics import Estimate
 
 NONE = "–"
 UNKNOWN = "unknown"
+PAID_NOTHING = "nothing paid"
 
 
 def times(value: float | None) -> str:

@@ -61,9 +61,9 @@ class Gains:
     def words(self) -> str:
         """For people."""
         if not self.savings:
-            return f"there are no tries to learn from, so a step is assumed to save {percent(ASSUMED)} of that"
+            return f"there are no attempts to learn from, so a step is assumed to save {percent(ASSUMED)} of that"
         where = "there" if self.is_near else "on kernels of its class"
-        tries = f"{len(self.savings)} {'try' if len(self.savings) == 1 else 'tries'}"
+        tries = f"{len(self.savings)} {'attempt' if len(self.savings) == 1 else 'attempts'}"
         if not self.gained:
             return f"none of {tries} {where} gained"
         median = _small(statistics.median(self.gained))

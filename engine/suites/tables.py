@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from engine.suites.formats import (
     NONE,
+    PAID_NOTHING,
     UNKNOWN,
     closed,
     counted,
@@ -27,7 +28,7 @@ from storage.suites import statistics
 from storage.suites.curves import fast_curve
 from storage.suites.reaching import SPENT, reaching
 from storage.suites.records import CellState, Purpose
-from storage.suites.results import BestKernel
+from storage.suites.results import TRY, BestKernel
 from storage.suites.standing import Suite
 from storage.suites.statistics import Estimate
 from storage.suites.summary import (
@@ -55,8 +56,8 @@ KERNELBENCH_EXCESSIVE = 10.0
 ARM = "one set of settings, such as a method with a model: every task is run with each of them"
 AGAINST = "the baseline arm; for an arm that differs from another in its knowledge base alone that one"
 FAST_P = "share of runs whose kernel is correct and more than p times as fast (papers: fast_p)"
-PASS_AT = "share of tasks with a correct kernel among the first {k} that the model has written"
-COMPILED_AT = "share of tasks with a kernel that compiles among the first {k} that the model has written"
+PASS_AT = "share of tasks with a correct kernel within the first {k} tries"
+COMPILED_AT = "share of tasks with a kernel that compiles within the first {k} tries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +313,7 @@ def costs_table(results: Results, kernel_class: str = ALL) -> TextTable:
     results, on_which = compared(results)
     per_arm = [stats for arm in results.arms if (stats := figures(results, arm, kernel_class)).cells]
     within = sorted({k for stats in per_arm for k, _ in stats.pass_at})
-    rows = [("Kernels correct, of all written", *(percent(stats.correct_share) for stats in per_arm))]
+    rows = [("Tries with a correct kernel", *(percent(stats.correct_share) for stats in per_arm))]
     rows += [(f"Pass@{k}", *(percent(dict(stats.pass_at).get(k)) for stats in per_arm)) for k in within]
     rows += [(f"Compiled@{k}", *(percent(dict(stats.compiled_at).get(k)) for stats in per_arm)) for k in within]
     rows.append(("Model calls", *(f"{stats.calls:,}" for stats in per_arm)))
@@ -322,21 +323,35 @@ def costs_table(results: Results, kernel_class: str = ALL) -> TextTable:
         shares = [count or (stats.gains if "gain" in what else stats.kernels) for stats in per_arm]
         pairs = list(zip(per_arm, shares, strict=True))
         told = [(stats, 0 if stats.is_unrecorded else n) for stats, n in pairs]
-        rows.append((f"Tokens{what}", *(tokens(stats.per(stats.tokens, n)) if n else NONE for stats, n in told)))
-        rows.append((f"Cost{what}", *(money(stats.per(stats.cost_usd, n)) if n else NONE for stats, n in told)))
+        rows.append((f"Tokens{what}", *(_used(stats, n) for stats, n in told)))
+        rows.append((f"Cost{what}", *(_spent(stats, n) for stats, n in told)))
         rows.append((f"Engine time{what}", *(minutes(stats.per(stats.minutes, n)) for stats, n in pairs)))
         rows.append((f"Device time{what}", *(minutes(stats.per(stats.device_minutes, n)) for stats, n in pairs)))
     about = (
-        "Pass@k and Compiled@k: a kernel that is correct, or compiles, within the first k that the model has written, "
-        "repairs and useless replies included; mean over tasks. A gain is a kernel that was faster than the best "
-        f"before it beyond the noise.{on_which}"
+        f"{TRY} Pass@k and Compiled@k: a kernel that is correct, or compiles, within the first k tries; mean over "
+        f"tasks. A gain is a kernel that was faster than the best before it in its run beyond the noise, also where "
+        f"both are slower than eager PyTorch.{on_which}"
     )
     columns = (Heading("What", is_number=False), *(Heading(stats.arm) for stats in per_arm))
     abouts = {f"Pass@{k}": PASS_AT.format(k=k) for k in within}
+    if any(stats.tokens == 0 and stats.calls for stats in per_arm):
+        abouts |= dict.fromkeys(("Tokens", "Cost"), "the replies are recorded: no model was called")
     if any(stats.is_unrecorded for stats in per_arm):
         abouts |= dict.fromkeys(("Tokens", "Cost"), "– where replies were written elsewhere: not recorded")
     abouts |= {f"Compiled@{k}": COMPILED_AT.format(k=k) for k in within}
     return TextTable("How often it works, and at what cost", columns, tuple(rows) if per_arm else (), about, abouts)
+
+
+def _used(stats: ArmFigures, n: int) -> str:
+    """Tokens for each of n; recorded replies have used none, which is no figure that was measured."""
+    return tokens(stats.per(stats.tokens, n)) if n and stats.tokens != 0 else NONE
+
+
+def _spent(stats: ArmFigures, n: int) -> str:
+    """Dollars for each of n, in the pages' words where there are none."""
+    if not n or not stats.calls:
+        return NONE
+    return PAID_NOTHING if stats.cost_usd == 0 else money(stats.per(stats.cost_usd, n))
 
 
 def paired_table(results: Results) -> TextTable:

@@ -9,12 +9,12 @@ from pages.parts import wording
 from storage.index.queries import AttemptRow, RankingRow, TryRow
 from storage.run.settings import Origin
 from storage.suites import statistics
+from storage.suites.results import TRY
 
 ABOUT = (
-    "A try is a kernel that the model has written, repairs included, or a reply without one. Papers call a correct "
-    "kernel within k tries Pass@k, and the speed-up of one try, 0 for one that does not pass, Perf@1. Where all tries "
-    "had the same prompt, so that none was told of another, Pass@k is estimated from all of them, else it is what "
-    "happened."
+    f"{TRY} Papers call a correct kernel within k tries Pass@k, and the speed-up of one try, 0 for one that does not "
+    "pass, Perf@1. Where all tries had the same prompt, so that none was told of another, Pass@k is estimated from all "
+    "of them, else it is what happened."
 )
 ABOUT_RANKING = (
     "Kernels that are drawn together are compiled, ranked and evaluated in that order until one is correct. The rank "
@@ -30,11 +30,13 @@ SHOWN = (1, 2, 4, 8, 16, 32, 64)
 
 @dataclass(frozen=True, slots=True)
 class PassRates:
-    """The tries of one run in order. `cost_usd` is what all its calls have cost, None where that is not known."""
+    """The tries of one run in order. `cost_usd` is what all its calls have cost, None where that is not known;
+    `unjudged` kernels have no verdict, and are no tries."""
 
     tries: Sequence[TryRow]
     cost_usd: float | None
     model: str = ""
+    unjudged: int = 0
 
     @property
     def passed(self) -> int:
@@ -71,6 +73,12 @@ class PassRates:
         """US dollars of all calls for each correct kernel; None where there is none or a price is not known."""
         return self.cost_usd / self.passed if self.passed and self.cost_usd is not None else None
 
+    @property
+    def without_verdict(self) -> str:
+        """How many kernels are beside the tries; empty for none."""
+        verb = "has" if self.unjudged == 1 else "have"
+        return f"{wording.counted(self.unjudged, 'kernel')} {verb} no verdict" if self.unjudged else ""
+
     def figures(self) -> Iterator[tuple[str, str]]:
         """(name, value) as people read them, with every k up to the number of tries."""
         for k in SHOWN:
@@ -86,10 +94,11 @@ class PassRates:
         if not self.tries:
             return brought
         paid = f" Cost of a correct kernel: {price}." if (price := cost(self)) != wording.NONE else ""
+        left = f" {self.without_verdict}, not counted here." if self.unjudged else ""
         if self.is_independent and len(self.tries) > 1:
-            return f"{brought} {self._likely()}{paid}".strip()
+            return f"{brought} {self._likely()}{paid}{left}".strip()
         what = "The model's own first one" if brought else "First correct kernel"
-        return f"{brought} {self._happened(what)}{paid}".strip()
+        return f"{brought} {self._happened(what)}{paid}{left}".strip()
 
     def _happened(self, what: str) -> str:
         """What came of tries one after another; `what` is the first correct one of them."""

@@ -55,7 +55,7 @@ def replaced(network: Network, kept: Sequence[str]) -> str:
     """What runs in kernels now and where, in a sentence: "Replaced: conv2d + layer_norm in parts.1, parts.2."; empty
     where nothing is kept."""
     told = [
-        f"{_listed(region.kind.split('+'), ' + ')} in {_listed(region.places, ', ')}"
+        f"{_listed(region.kind.split('+'), ' + ')} in {_listed(tuple(dict.fromkeys(region.places)), ', ')}"
         for region in network.regions
         if region.name in kept
     ]
@@ -168,7 +168,7 @@ def not_measured(stack: StackMeasured) -> list[str]:
 
 def _line(speed: Speed) -> str:
     return (
-        f"| {speed.workload} | {speed.before} | {speed.before_ms:.4g} | {speed.after_ms:.4g} | {speed.speedup:.3f}x | "
+        f"| {speed.workload} | {speed.before} | {speed.before_ms:.4g} | {speed.paired_ms:.4g} | {speed.speedup:.3f}x | "
         f"{speed.low:.3f} to {speed.high:.3f} |"
     )
 

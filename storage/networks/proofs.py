@@ -129,7 +129,7 @@ def total(speeds: Sequence[Speed], weights: Mapping[str, float]) -> Total | None
     if not known:
         return None
     before = sum(weights[speed.workload] * speed.before_ms for speed in known)
-    after = sum(weights[speed.workload] * speed.before_ms / speed.speedup for speed in known)
+    after = sum(weights[speed.workload] * speed.paired_ms for speed in known)
     most = sum(weights[speed.workload] * speed.before_ms / speed.low for speed in known)
     least = sum(weights[speed.workload] * speed.before_ms / speed.high for speed in known)
     return Total(before, after, before / after, before / most, before / least)

@@ -51,7 +51,7 @@ class Experience:
         """What a gain has cost, for people."""
         if not self.tries:
             return ""
-        counted = f"{self.tries} earlier tries faster"
+        counted = f"{self.tries} earlier attempts faster"
         if not self.gained:
             return f"none of {counted}"
         if self.tokens_per_try is None:

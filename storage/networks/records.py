@@ -274,11 +274,15 @@ class ChosenKernel:
     high: float | None = None
 
 
+ELSEWHERE = "of the same operators in other places of the network"
+
+
 @dataclass(frozen=True, slots=True)
 class Engaged:
     """How often a region's kernel was seen in one traced call of the network, and how often it should be: calls of
     the kind that it was made for. `others` are calls of the same modules with other sizes or arguments, which are not
-    its own."""
+    its own. More are seen than are due where the operators of a fused region also stand within a larger one: the
+    kernel computes them there as well."""
 
     workload: str
     expected: int
@@ -292,9 +296,20 @@ class Engaged:
     @property
     def words(self) -> str:
         """`rows: 0 of 8 calls reach the kernel, beside 2 calls of another kind: x is no tensor`."""
+        more = f", and {self.more} more {ELSEWHERE}" if self.more else ""
         beside = f", beside {self.others} call{'' if self.others == 1 else 's'} of another kind" if self.others else ""
         why = f": {self.why}" if self.why else ""
-        return f"{self.workload}: {self.seen:,} of {self.expected:,} calls reach the kernel{beside}{why}"
+        return f"{self.workload}: {self.reached:,} of {self.expected:,} calls reach the kernel{more}{beside}{why}"
+
+    @property
+    def reached(self) -> int:
+        """Of the calls that are due those that were seen."""
+        return min(self.seen, self.expected)
+
+    @property
+    def more(self) -> int:
+        """Calls beyond those that are due."""
+        return self.seen - self.reached
 
     @property
     def is_whole(self) -> bool:
@@ -328,7 +343,8 @@ class Parity:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Two ways to call the network, timed in turns: `before_ms` over `after_ms`, a median with its 95 % interval."""
+    """Two ways to call the network, timed in turns. The two times are medians of all calls, the speed-up is the median
+    over pairs of calls with its 95 % interval: told of a time is `paired_ms`, which agrees with it."""
 
     workload: str
     before: str
@@ -343,6 +359,12 @@ class Speed:
     before_bytes: int | None = None
     """The most memory that a call holds on a GPU beyond what was held before; None on a processor."""
     after_bytes: int | None = None
+
+    @property
+    def paired_ms(self) -> float:
+        """Milliseconds of the second way by the speed-up over the first: the median of its calls need not agree with
+        that, within the noise."""
+        return self.before_ms / self.speedup
 
 
 @dataclass(frozen=True, slots=True)

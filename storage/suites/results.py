@@ -10,10 +10,15 @@ from storage.results.check_records import CheckOutcome
 from storage.run.labels import MarkKind
 from storage.run.steering.command_arguments import MANUAL
 
+TRY = (
+    "A try is a kernel that the model has written and that was judged, repairs included, or a step that brought none. "
+    "A reply that had to be asked for again, as where a patch did not apply, is no try of its own."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A kernel that the model has written and that was judged, repairs included, or a reply that could not be used.
+    """A kernel that the model has written and that was judged, repairs included, or a step whose replies brought none.
 
     `is_alone`: its step's prompt was that of the run's first try, so it was told of no other.
     """

@@ -221,7 +221,7 @@ def test_a_capture_is_refused_before_it_starts_where_nothing_could_come_of_it(
     taken = networks.folder_of("app")
     lock = networks.hold(taken)
     for entry, name, reason in (
-        ("", "", "names no network"),
+        ("", "", "no entry is given"),
         ("app.py", "", "names no network"),
         ("app.py:make", "", "give its whole path"),
         (f"{file}:make", "a/b", "is no name of a network"),

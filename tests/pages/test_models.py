@@ -212,9 +212,9 @@ def test_figures_by_model_are_those_of_its_runs(home: Path) -> None:
     assert (found.best_speedup, found.best_noise) == (best.best_speedup, best.best_noise)
     assert 0 < found.passed < found.judged
     assert found.passed <= found.compiled < found.built
-    assert 0 < found.gains <= found.passed
+    assert 0 < found.wins <= found.passed
     of_person = by_model.cells(replace(found, model="manual", call_s=0.0, calls_s=0.0))
-    for name in ("call_s", "gain_s"):
+    for name in ("call_s", "win_s"):
         assert by_model.cells(found)[name] != wording.NONE == of_person[name]
 
 
@@ -231,7 +231,7 @@ def test_a_best_speedup_whose_interval_includes_one_is_no_gain_anywhere(home: Pa
     assert run
     assert (found.best_low, found.best_high) == (group.best_low, group.best_high) == (run.best_low, run.best_high)
     assert (found.best_low or 0) < 1 < (found.best_speedup or 0)
-    assert found.gains == 0
+    assert found.wins == 0
     assert by_model.cells(found)["best"]["tone"] == "strong"  # type: ignore[index]
     assert outcome.headline(db, run).endswith("not measurably faster than eager PyTorch")
     assert "The best kernel is not measurably faster than eager PyTorch" in words(shown)

@@ -28,18 +28,21 @@ from pages.parts.network.whole_curve import Axis
 from storage.index import queries
 from storage.networks import files, ranking
 from storage.networks.files import NetworkFolder
+from storage.networks.in_network import RegionRow
 from storage.networks.records import (
     COMPILED,
     MAX_AUTOTUNE,
     CaptureEnded,
     CaptureProgressed,
     CaptureStarted,
+    Engaged,
     Event,
     OriginalTimed,
     ProofEnded,
     ProofStarted,
     ProofStopAsked,
     RegionRun,
+    RegionTried,
     SearchStarted,
     Verdict,
 )
@@ -55,7 +58,17 @@ from tests.sample_networks import TRIALS, Left
 def test_without_a_network_the_page_says_what_one_is_and_how_to_capture_it(home: Path, open_page: Open) -> None:
     app = open_page("networks")
     assert "No network has been captured here" in words(app)
+    assert "Capture one with *New network* above, or from a terminal with the command below" in words(app)
     assert "python -m engine network capture app.py:make" in everything(app)
+
+
+def test_calls_beyond_those_of_the_region_are_told_apart() -> None:
+    """What the small decoder's fused projection was seen to do: two of six calls stand in a larger region."""
+    trial = RegionTried("fused", Verdict.KEPT, "faster", engaged=(Engaged("prefill", 4, 6), Engaged("short", 4, 4)))
+    told = network_kernels.called_cell(RegionRow("fused", None, trial, None, True, None))
+    assert isinstance(told, dict)
+    assert (told["text"], told["note"]) == ("8 of 8", "and 2 more")
+    assert "2 more of the same operators in other places" in told["title"]
 
 
 def sent(text: str) -> str:

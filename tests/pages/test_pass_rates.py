@@ -5,9 +5,10 @@ import pytest
 
 from pages.parts import index
 from pages.parts.pass_rates import PassRates, ranked
+from storage.index import queries
 from storage.index.queries import RankingRow, TryRow
 from storage.run.settings import Origin
-from tests.pages.conftest import Open
+from tests.pages.conftest import Open, words
 from tests.samples import write_run
 
 
@@ -42,6 +43,21 @@ def test_tries_that_were_told_of_each_other_say_what_happened() -> None:
         "First correct kernel: try 2 of 3, 2.00× over eager PyTorch. Cost of a correct kernel: unknown."
     )
     assert PassRates(tries(None, None, prompts="ab"), 1.0).sentence() == "No correct kernel in 2 tries."
+    assert PassRates(tries(None, None, prompts="ab"), 1.0, unjudged=1).sentence() == (
+        "No correct kernel in 2 tries. 1 kernel has no verdict, not counted here."
+    )
+
+
+def test_a_kernel_in_work_when_its_run_was_stopped_is_told_beside_the_tries(home: Path, open_page: Open) -> None:
+    folder = write_run(home / "runs", "r1")
+    lines = folder.journal_file.read_text().splitlines()
+    last = max(number for number, line in enumerate(lines) if '"kind":"CandidateCreated"' in line)
+    folder.journal_file.write_text("\n".join(lines[: last + 1]) + "\n")
+    said = words(open_page("run", run="r1")).replace("\\", "")
+    judged = sum(kernel.verdict is not None for kernel in index.attempts("r1"))
+    assert judged == len(index.attempts("r1")) - 1
+    assert len(queries.tries(index.current(), ["r1"])) >= judged, "steps that brought no kernel are tries too"
+    assert "1 kernel has no verdict, not counted here." in said
 
 
 def test_the_first_correct_kernel_of_a_fork_is_the_one_that_it_began_with(home: Path, open_page: Open) -> None:

@@ -35,7 +35,7 @@ from tests import sample_networks
 
 KERNELS = (ChosenKernel("norm", "run-1", "c001", 2.0, 1.9, 2.1), ChosenKernel("gate", "run-2", "c003", 1.5, 1.4, 1.6))
 STARTED = ProofStarted(1, KERNELS)
-FAST = Speed("prefill", EAGER, EAGER, 10.0, 8.0, 1.25, 1.2, 1.3, 30)
+FAST = Speed("prefill", EAGER, EAGER, 10.0, 8.1, 1.25, 1.2, 1.3, 30)  # medians of calls, and of the pairs' ratio
 SLOW = Speed("decode", EAGER, EAGER, 1.0, 1.1, 0.9, 0.85, 0.95, 30)
 
 
@@ -113,6 +113,10 @@ def test_a_kernel_is_engaged_where_all_calls_reach_it_and_launch_something() -> 
     assert Engaged("prefill", 3, 0, why="x is no tensor").words == (
         "prefill: 0 of 3 calls reach the kernel: x is no tensor"
     )  # fmt: skip
+    assert Engaged("prefill", 4, 6).is_whole
+    assert Engaged("prefill", 4, 6).words == (
+        "prefill: 4 of 4 calls reach the kernel, and 2 more of the same operators in other places of the network"
+    )
     assert not Parity("prefill", "output", float("nan"), 1e-6, 1e-5, "float64").holds
 
 
@@ -150,6 +154,13 @@ def test_sentences_say_what_was_measured_and_what_was_not() -> None:
     assert [(row.region, row.is_engaged) for row in rows] == [("norm", True)]
     text = "\n".join(in_network.lines(network, faster))
     assert "| norm | 2x | 1.250x (1.200 to 1.300) | kept: faster |" in text
+    assert "| prefill | eager | 10 | 8 | 1.250x | 1.200 to 1.300 |" in text, "as the headline has it"
+
+
+def test_a_place_that_calls_a_region_twice_is_named_once() -> None:
+    network = sample_networks.network("both")
+    region = replace(network.regions[0], name="twice", kind="linear+mul", places=("a.1", "a.1", "a.2", "a.2"))
+    assert in_network.replaced(replace(network, regions=(region,)), ["twice"]) == "Replaced: linear + mul in a.1, a.2."
 
 
 def test_a_network_s_journal_has_the_search_and_the_proof_until_it_is_captured_anew(home: object) -> None:

@@ -73,7 +73,7 @@ def test_nothing_chosen_gives_nothing(filled: Database) -> None:
     assert [choice.run_id for choice in queries.comparable_runs(filled)]
 
 
-def test_every_kernel_of_the_model_that_was_judged_and_every_useless_reply_is_a_try(
+def test_every_kernel_of_the_model_that_was_judged_and_every_step_without_one_is_a_try(
     filled: Database, home: Path
 ) -> None:
     events = [entry.event for entry in read(home / "runs" / "one" / "journal.jsonl")]

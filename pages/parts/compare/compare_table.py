@@ -66,7 +66,7 @@ def draw_tries(runs: Sequence[Compared]) -> None:
             run.run.run_id,
             {
                 "run": table.text(f"{run.letter} · {run.run.title}"),
-                "tries": table.text(wording.share(rates.passed, len(rates.tries))),
+                "tries": table.text(wording.share(rates.passed, len(rates.tries)), "", rates.without_verdict),
                 **dict.fromkeys(names, table.text(wording.NONE, "muted")),
                 **{name: table.text(value) for name, value in rates.figures()},
             },

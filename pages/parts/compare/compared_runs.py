@@ -73,6 +73,7 @@ class Compared:
     device_mark: str = ""
     limit: HardwareLimit | None = None
     fastest: BaselineRow | None = None
+    unjudged: int = 0
 
     @property
     def letter(self) -> str:
@@ -118,7 +119,7 @@ class Compared:
 
 def pass_rates(run: Compared) -> PassRates:
     """How often the kernels of a run pass, and what a pass costs."""
-    return PassRates(run.tries, run.conditions.cost_usd, run.run.model)
+    return PassRates(run.tries, run.conditions.cost_usd, run.run.model, run.unjudged)
 
 
 def position(row: ReachedRow | TimedRow, axis: Axis) -> float | None:
@@ -142,6 +143,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
     reached = queries.reached(db, run_ids)
     timed, tries = queries.timed_kernels(db, run_ids), queries.tries(db, run_ids)
     fastest = queries.fastest_baselines(db, run_ids)
+    unjudged = queries.unjudged(db, run_ids)
     runs = [run for run in queries.of_ids(db, run_ids) if run.run_id in conditions]
     has_several = len(devices_of([conditions[run.run_id] for run in runs])) > 1
     return [
@@ -159,6 +161,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
             conditions[run.run_id].device if has_several else "",
             queries.limit(db, run.run_id),
             fastest.get(run.run_id),
+            unjudged.get(run.run_id, 0),
         )
         for place, run in enumerate(runs)
     ]

@@ -18,7 +18,7 @@ from storage.index.queries import RunRow
 from storage.networks import in_network
 from storage.networks.in_network import RegionRow
 from storage.networks.proofs import Proof, Total
-from storage.networks.records import ChosenKernel, LeftOut, Network, Parity, Verdict
+from storage.networks.records import ELSEWHERE, ChosenKernel, LeftOut, Network, Parity, Verdict
 from storage.networks.standing import Standing
 
 PAGE_SIZE = 25
@@ -36,7 +36,11 @@ COLUMNS = [
         "left_out", "Leave-one-out", "right",
         "the network with all kernels that were kept, over the network with all of them but this one",
     ),
-    table.Column("engaged", "Called", "right", "how often the kernel was seen in a call of the network, of how often"),
+    table.Column(
+        "engaged", "Called", "right",
+        "how often the kernel was seen in a call of the network, of the calls of its region; “more” are calls "
+        f"{ELSEWHERE}, which it computes too",
+    ),
     table.Column(
         "parity", "Error", "right",
         "the largest of the network's outputs against more exact arithmetic, and what is allowed",
@@ -204,11 +208,14 @@ def called_cell(row: RegionRow) -> table.Cell:
     """How many calls reached the kernel, of all workloads."""
     if not row.trial.engaged:
         return table.text("no", "red") if row.trial.verdict is Verdict.NOT_ENGAGED else None
-    seen, expected = sum(one.seen for one in row.trial.engaged), sum(one.expected for one in row.trial.engaged)
+    reached, due, more = (
+        sum(getattr(one, name) for one in row.trial.engaged) for name in ("reached", "expected", "more")
+    )
     launches = [one.kernels for one in row.trial.engaged if one.kernels is not None]
-    note = wording.counted(sum(launches), "launch") if sum(launches) == 1 else f"{sum(launches):,} launches"
+    launched = wording.counted(sum(launches), "launch") if sum(launches) == 1 else f"{sum(launches):,} launches"
+    note = ", ".join([*([f"and {more:,} more"] if more else []), *([launched] if launches else [])])
     told = "; ".join(one.words for one in row.trial.engaged)
-    return table.text(f"{seen:,} of {expected:,}", "" if row.is_engaged else "red", note if launches else "", told)
+    return table.text(f"{reached:,} of {due:,}", "" if row.is_engaged else "red", note, told)
 
 
 def error_cell(worst: Parity | None) -> table.Cell:

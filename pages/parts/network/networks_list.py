@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import network_folders, wording
+from pages.parts import access, network_folders, wording
 from pages.parts.network import network_kernels
 from pages.parts.widgets import table
 from storage.networks import files, in_network, proofs, ranking
@@ -37,11 +37,12 @@ ICONS = {
 NO_NETWORKS = (
     "No network has been captured here. A network is your PyTorch model as a whole. A capture calls it with your own "
     "inputs, measures what each of its modules takes, and groups equal places into regions, each a task of its own: "
-    "this page then shows which of them are worth a kernel, and how fast the whole could be. Capture one from a "
-    "terminal with the command below; it appears here by itself. `make` is a function of yours in `app.py` that "
+    "this page then shows which of them are worth a kernel, and how fast the whole could be. Capture one "
+    "{how}; it appears here by itself. `make` is a function of yours in `app.py` that "
     "returns the network and a list of workloads: for each a name, a weight (how often it is called, against the "
     "others), `args` and `kwargs`."
 )
+IN_TERMINAL = "from a terminal with the command below"
 COMMAND = "python -m engine network capture app.py:make"
 
 
@@ -55,7 +56,8 @@ def draw() -> str | None:
                 for folder in networks
             ]
             return table.draw("Networks", COLUMNS, rows, key="networks", is_cards=True)
-        st.info(NO_NETWORKS, icon=":material/account_tree:")
+        how = f"with *New network* above, or {IN_TERMINAL}" if access.may_steer() else IN_TERMINAL
+        st.info(NO_NETWORKS.format(how=how), icon=":material/account_tree:")
         st.code(COMMAND, language=None, wrap_lines=True)
     return None
 

@@ -38,7 +38,7 @@ COLUMNS = [
         f"how many times as fast the whole network would be {LIMITED} and all else stayed as it is. "
         f"{in_network.OPTIMISTIC}",
     ),
-    table.Column("cost", "Cost", "", "what a gain has cost before, for kernels of its class"),
+    table.Column("cost", "Cost", "", "what a gain over the kernel before has cost, for kernels of its class"),
     table.Column("run", "Latest run"),
 ]
 

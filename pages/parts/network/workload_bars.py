@@ -76,18 +76,13 @@ def _way(speed: Speed) -> dict[str, table.Cell]:
         "workload": speed.workload,
         "way": speed.before,
         "before": wording.latency(speed.before_ms),
-        "after": wording.latency(_after_ms(speed)),
+        "after": wording.latency(speed.paired_ms),
         "speedup": table.text(
             network_kernels.factor(speed.speedup), wording.gain_tone(speed.low, speed.high),
             network_kernels.interval(speed.low, speed.high),
         ),
         "memory": " to ".join(peaks) or None,
     }  # fmt: skip
-
-
-def _after_ms(speed: Speed) -> float:
-    """So that it agrees with the speed-up of the pairs: the median of all calls need not, within the noise."""
-    return speed.before_ms / speed.speedup
 
 
 def of_workload(
@@ -98,7 +93,7 @@ def of_workload(
     were measured, both are of the same measurement."""
     before = _before(workload, stack, originals)
     best = next((speed for speed in stack.best if speed.workload == workload.name), None) if stack else None
-    longest = max([*(ms for ms in before.values() if ms), _after_ms(best) if best else 0.0]) or 1.0
+    longest = max([*(ms for ms in before.values() if ms), best.paired_ms if best else 0.0]) or 1.0
     least_ms = _least_ms(ranking.of_workload(network, workload.name), limits)
     mark = None if least_ms is None else min(1.0, least_ms / longest)
     told = "" if least_ms is None else f"ceiling: {wording.latency(least_ms)}"
@@ -112,7 +107,7 @@ def of_workload(
     )
     label = f"{AFTER}, {best.after}"
     note = "; ".join(filter(None, [gain, told]))
-    return [*shown, Bar(label, _after_ms(best) / longest, wording.latency(_after_ms(best)), mark, note)]
+    return [*shown, Bar(label, best.paired_ms / longest, wording.latency(best.paired_ms), mark, note)]
 
 
 def _before(

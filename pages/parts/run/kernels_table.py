@@ -97,7 +97,8 @@ def draw(run: RunRow) -> str | None:
 def _tell_passes(run: RunRow) -> None:
     """How often the model's kernels pass, in one line."""
     passed = (kernel for kernel in index.attempts(run.run_id) if kernel.verdict is Verdict.PASSED)
-    rates = PassRates(queries.tries(index.current(), [run.run_id]), run.cost_usd, run.model)
+    db, unjudged = index.current(), queries.unjudged(index.current(), [run.run_id])
+    rates = PassRates(queries.tries(db, [run.run_id]), run.cost_usd, run.model, unjudged.get(run.run_id, 0))
     if said := rates.sentence(next(passed, None)):
         st.caption(wording.plain(said), help=ABOUT)
     if ranking := ranked(queries.rankings(index.current(), run.run_id)):

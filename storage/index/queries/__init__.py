@@ -229,6 +229,7 @@ from storage.index.queries.tries import RankingRow as RankingRow
 from storage.index.queries.tries import TryRow as TryRow
 from storage.index.queries.tries import rankings as rankings
 from storage.index.queries.tries import tries as tries
+from storage.index.queries.tries import unjudged as unjudged
 from storage.index.queries.troubles import ErrorGroupRow as ErrorGroupRow
 from storage.index.queries.troubles import TroubleRow as TroubleRow
 from storage.index.queries.troubles import count_error_groups as count_error_groups

@@ -14,7 +14,7 @@ class ModelRow:
     """One model over all runs but replays.
 
     `judged` of its kernels have a verdict, `passed` of them are correct; `built` were compiled, `compiled` of them
-    without an error; `gains` became the best of their run and beat eager PyTorch beyond the noise.
+    without an error; `wins` became the best of their run and beat eager PyTorch beyond the noise.
     `best_speedup` is the largest of any kernel, with its noise and its 95 % interval.
     `cost_usd` adds the known costs; `unpriced` calls have none. `call_s` is the median of one call in seconds,
     `calls_s` the sum over all.
@@ -27,7 +27,7 @@ class ModelRow:
     passed: int
     built: int
     compiled: int
-    gains: int
+    wins: int
     best_speedup: float | None
     best_low: float | None
     best_high: float | None
@@ -55,12 +55,12 @@ WITH counted AS (SELECT * FROM calls
     LEFT JOIN {RISING.format(which="TRUE")} r ON r.run_id = k.run_id AND r.candidate_id = k.candidate_id),
  figures AS (SELECT model, count(verdict) AS judged, count(*) FILTER (WHERE verdict = 'passed') AS passed,
     count(built) AS built, count(*) FILTER (WHERE built = 'passed') AS compiled,
-    count(*) FILTER (WHERE record_low > 1) AS gains, max(speedup) AS best_speedup,
+    count(*) FILTER (WHERE record_low > 1) AS wins, max(speedup) AS best_speedup,
     arg_max(low, speedup) AS best_low, arg_max(high, speedup) AS best_high,
     arg_max(noise, speedup) AS best_noise, arg_max(task_name, speedup) AS best_task
     FROM made GROUP BY model)
 SELECT p.model, p.runs, p.calls, coalesce(k.judged, 0) AS judged, coalesce(k.passed, 0) AS passed,
-    coalesce(k.built, 0) AS built, coalesce(k.compiled, 0) AS compiled, coalesce(k.gains, 0) AS gains, k.best_speedup,
+    coalesce(k.built, 0) AS built, coalesce(k.compiled, 0) AS compiled, coalesce(k.wins, 0) AS wins, k.best_speedup,
     k.best_low, k.best_high, k.best_noise, k.best_task, p.tokens, p.cost_usd, p.unpriced, p.call_s, p.calls_s
 FROM paid p LEFT JOIN figures k USING (model) ORDER BY p.calls DESC, p.model
 """

@@ -1,4 +1,4 @@
-"""How often a model's kernels pass: each kernel or useless reply is a try, and what all tries of a run have cost."""
+"""How often a model's kernels pass: each kernel, and each step that brought none, is a try."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.run.events import Ranked
+from storage.run.record import WRITTEN
 
 
 @dataclass(frozen=True, slots=True)
 class TryRow:
-    """One try of a run: a kernel that the model has written and that was judged, or a reply that could not be used.
+    """One try of a run: a kernel that the model has written and that was judged, or a step that brought none.
 
     `speedup` is None unless it is correct and timed. `prompt_blob` is the hash of the prompt that led to it.
     """
@@ -37,6 +38,13 @@ def tries(db: Database, run_ids: Sequence[str]) -> list[TryRow]:
     SELECT run_id, step, is_compiled, is_passed, speedup, prompt_blob FROM tried LEFT JOIN asked USING (run_id, step)
     ORDER BY run_id, seq"""
     return fetch.rows(db, TryRow, sql, {"ids": list(run_ids)})
+
+
+def unjudged(db: Database, run_ids: Sequence[str]) -> dict[str, int]:
+    """Kernels that the model has written and that have no verdict, by run: in work, not evaluated, or broken off."""
+    sql = """SELECT run_id, count(*) FROM kernels JOIN (SELECT unnest($ids::VARCHAR[]) AS run_id) USING (run_id)
+        WHERE verdict IS NULL AND list_contains($written::VARCHAR[], origin) GROUP BY run_id"""
+    return dict(fetch.tuples(db, sql, {"ids": list(run_ids), "written": [str(origin) for origin in WRITTEN]}))
 
 
 @dataclass(frozen=True, slots=True)

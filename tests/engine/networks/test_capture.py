@@ -106,6 +106,8 @@ def test_an_addition_and_the_norm_after_it_are_one_region_although_modules_part_
     ]
     assert fused
     assert any(len(region.outputs) == 2 for region in fused)  # the sum is read on, and so is the norm
+    assert any(sum(use.calls for use in region.uses) > len(region.places) for region in fused)
+    assert all(len(set(region.places)) == len(region.places) for region in speaker.regions), "each place once"
     gated = fused_with(speaker, "silu")
     assert gated.operators == {"linear": 2, "silu": 1, "mul": 1}
     assert gated.parts == tuple(

@@ -69,7 +69,7 @@ def test_without_evidence_a_step_is_assumed_to_save_a_tenth_of_what_the_limit_le
     assert cell.saving == pytest.approx(1 - 0.95**2)
     assert (cell.steps, cell.depths, cell.limits, cell.left) == (2, 2, "depths=2", 0.5)
     assert cell.why == (
-        "50 % of the limit left; there are no tries to learn from, so a step is assumed to save 10 % of that; "
+        "50 % of the limit left; there are no attempts to learn from, so a step is assumed to save 10 % of that; "
         "2 more are expected to save 9.8 %"
     )
 
@@ -78,11 +78,11 @@ def test_tries_from_about_the_same_share_of_the_limit_count_and_those_from_elsew
     far, near = tries(12, 12, 0.3), tries(3, 12, 0.8, 1.04, first=20)
     others = [replace(row, kernel_class="loss") for row in far] + [replace(row, toolchain="cuda") for row in far]
     cell = weigh(ended(0.89), [*far, *near, *others])
-    assert "11 % of the limit left; gains there were 3.8 % in the median, in 3 of 12 tries; " in cell.why
+    assert "11 % of the limit left; gains there were 3.8 % in the median, in 3 of 12 attempts; " in cell.why
     assert (cell.tries, cell.gained) == (12, 3)
     cell = weigh(ended(0.89), [*far, *near[: headroom.ENOUGH - 1]])
-    assert "gains on kernels of its class were 33 % in the median, in 15 of 16 tries" in cell.why
-    assert "none of 12 tries there gained" in weigh(ended(0.8), tries(0, 12, 0.8)).why
+    assert "gains on kernels of its class were 33 % in the median, in 15 of 16 attempts" in cell.why
+    assert "none of 12 attempts there gained" in weigh(ended(0.8), tries(0, 12, 0.8)).why
 
 
 def test_steps_are_never_expected_to_save_more_than_the_limit_leaves() -> None:
