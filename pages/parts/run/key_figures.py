@@ -55,7 +55,7 @@ def draw(run: RunRow, state: RunState) -> None:
 def _state(run: RunRow, state: RunState) -> dict[str, str]:
     """The state, and where the run is or why it has ended. A pinned page shows no state of now: it says what it is."""
     shown = run_state.shown_state(run) if state is RunState.STOPPED else state
-    place = method.words(run.run_id).place(run.depth, run.depths)
+    place = method.words(run.run_id).progress(run.completed, run.depths)
     pinned = pinned_snapshot.of(run.run_id)
     if pinned and not state.is_over:
         value = "frozen" if pinned.step is None else f"step {pinned.step}"
