@@ -53,12 +53,12 @@ class LiveView:
 
     def _render(self) -> RenderableType:
         record, budget = self._record, self._record.budget
-        last = min(record.step_index - 1, budget.depths)
-        done, most = self._words.begun(last if last >= 0 else None, budget.depths)
+        ended = min(record.step_index, budget.depths + 1)
+        done, most = self._words.completed(ended, budget.depths)
         bar = Table.grid(padding=(0, 1))
         bar.add_row(
             ProgressBar(total=max(most, 1), completed=done, width=40),
-            self._words.place(last if last >= 0 else None, budget.depths),
+            self._words.progress(ended, budget.depths),
         )
         return Group(self._now(), bar, attempts_table(list(record.candidates.values()), self._words))
 

@@ -17,9 +17,9 @@ def words(run_id: str, db: Database | None = None) -> MethodWords:
     return words.by_hand() if queries.is_by_hand(db, run_id) else words
 
 
-def begun(run: RunRow) -> tuple[int, int]:
-    """How many step indexes of a run are begun, and how many there may be."""
-    return catalogue.words(run.strategy).begun(run.depth, run.depths)
+def completed(run: RunRow) -> tuple[int, int]:
+    """How many step indexes of a run are completed, and how many there may be."""
+    return catalogue.words(run.strategy).completed(run.completed, run.depths)
 
 
 def has_schedule(run_id: str, db: Database | None = None) -> bool:

@@ -125,6 +125,7 @@ class RunFold:
         self._asked_at: float | None = None
         self._last_at: float | None = None
         self._deepest: int | None = None
+        self._completed: set[int] = set()
         self._settled_seq: int | None = None
         self._is_imported = False
         self._warned: dict[str, int] = {}
@@ -178,6 +179,7 @@ class RunFold:
                 self._take_step(entry)
             case ev.DepthFinished():
                 yield "depths", fields_of(event) | self._head(entry) | _spent(self.record.usage)
+                self._completed.add(event.depth)
                 self._accept(event)
                 self._decided += self._pending()
                 self._settled_seq, self._is_run_changed = entry.seq, True
@@ -440,7 +442,8 @@ class RunFold:
             "run_id": self._run_id, "last_seq": self.seq, "last_event_at": self._last_at, "depth": self._deepest,
             "engine_s": self.record.usage.worked_s,
             "counted_until": None if cut_off.since is None else cut_off.until, "device_s": self.record.usage.device_s,
-            "finished_steps": self.record.steps_finished, "idle_since": self._waiting.idle_since,
+            "finished_steps": self.record.steps_finished, "completed": len(self._completed),
+            "idle_since": self._waiting.idle_since,
             "open_spans": [codec.dumps(span) for span in self._waiting.open_spans],
             "call_outcomes": [codec.dumps(row) for row in outcomes],
         }  # fmt: skip

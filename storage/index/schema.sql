@@ -32,7 +32,7 @@ CREATE TABLE runs (
 -- call_outcomes: each an OutcomeRow (storage.run.call_outcomes).
 CREATE TABLE progress (
     run_id VARCHAR, last_seq BIGINT, last_event_at DOUBLE, depth BIGINT, engine_s DOUBLE, counted_until DOUBLE, device_s DOUBLE,
-    finished_steps BIGINT, idle_since DOUBLE, open_spans VARCHAR[], call_outcomes VARCHAR[]
+    finished_steps BIGINT, completed BIGINT, idle_since DOUBLE, open_spans VARCHAR[], call_outcomes VARCHAR[]
 );
 
 -- Who had the work from when to when (storage.run.waiting), a row for each span that has ended. number: that of its kernel.

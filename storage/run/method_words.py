@@ -113,15 +113,20 @@ class MethodWords:
         """How many: "1 depth", "1,204 rounds"."""
         return f"{number:,} {self.step if number == 1 else self.steps}"
 
-    def begun(self, index: int | None, last: int) -> tuple[int, int]:
-        """How many are begun and how many there may be, by the last step index begun (None: none) and the limit."""
+    def completed(self, ended: int, last: int) -> tuple[int, int]:
+        """How many are completed and how many there may be, by how many step indexes have ended and the limit."""
         more = int(self.counts_first)
-        return (0 if index is None else index + more), last + more
+        return max(0, ended - 1 + more), last + more
 
-    def place(self, index: int | None, last: int) -> str:
-        """Where a run stands: "depth 3 of 8"; "1 of 8 samples", since the first sample has the number 0."""
-        done, most = self.begun(index, last)
-        return f"{done} of {self.counted(most)}" if self.counts_first else f"{self.distinct} {done} of {most}"
+    def progress(self, ended: int, last: int) -> str:
+        """How far a run has come: "2 of 8 depths"."""
+        done, most = self.completed(ended, last)
+        return f"{done:,} of {self.counted(most).replace(self.step, self.distinct)}"
+
+    def place(self, index: int, last: int) -> str:
+        """The step index at work: "depth 3 of 8"; "sample 1 of 8", since the first sample has the number 0."""
+        more = int(self.counts_first)
+        return f"{self.distinct} {index + more} of {last + more}"
 
 
 def _by_hand(text: str) -> str:

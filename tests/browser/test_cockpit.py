@@ -144,6 +144,48 @@ def test_why_a_kernel_got_faster_is_one_click_away(page: Page, server: Server) -
     becomes(lambda: [row.split() for row in whole.all_inner_texts()][: len(told)], first)
 
 
+def test_a_kernel_opened_from_the_table_has_its_head_below_the_bar_of_pages_and_the_axis_its_title_below_the_numbers(
+    page: Page, server: Server
+) -> None:
+    samples.write_run(server.runs, "revealed", depths=8)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(f"{server.url}/run?run=revealed")
+    expect(curve.chart(page).locator(".xtitle")).to_be_visible()
+    page.locator('tr[data-id="c005"]').click()
+    head = panel(page).get_by_role("heading", name="Kernel 5")
+    expect(head).to_be_visible()
+    is_below = "head => head.getBoundingClientRect().top >= document.querySelector('header').offsetHeight"
+    becomes(lambda: head.evaluate(is_below), True)
+    legend = "gd => gd.querySelector('.legend').getBBox().height"
+    becomes(lambda: curve.chart(page).evaluate(legend) > 40, True)  # two rows of it beside the panel
+    is_clear = """gd => {
+        const box = name => gd.querySelector(name).getBoundingClientRect()
+        return box('.xtitle').top >= box('.xtick').bottom && box('.legend').top >= box('.xtitle').bottom
+    }"""
+    becomes(lambda: curve.chart(page).evaluate(is_clear), True)
+
+
+def test_names_on_the_curve_that_would_cover_each_other_stand_one_above_the_other(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "names", depths=8)
+    page.goto(f"{server.url}/run?run=names")
+    limit = curve.chart(page).locator(".annotation").filter(has_text="hardware limit")
+    expect(limit).to_be_visible()
+    # Its place becomes that of the best kernel's number; then the axis changes, as where a person zooms.
+    page.get_by_role("figure", name="Speed-up by depth").evaluate("""gd => {
+        const notes = gd.layout.annotations
+        const { xref, x, yref, y, xanchor, yanchor, xshift } = notes.find(note => note.font.size === 15)
+        const moved = Object.entries({ xref, x, yref, y, xanchor, yanchor, xshift })
+        const at = notes.findIndex(note => note.text?.includes("hardware limit"))
+        const place = Object.fromEntries(moved.map(([name, value]) => [`annotations[${at}].${name}`, value]))
+        return window.Plotly.relayout(gd, { ...place, "xaxis.range": [-0.5, 8.2] })
+    }""")
+    covering = """limit => [...limit.closest(".figure").querySelectorAll(".annotation")].filter(name => {
+        const [a, b] = [limit, name].map(node => node.getBoundingClientRect())
+        return name !== limit && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
+    }).map(name => name.textContent)"""
+    becomes(lambda: limit.evaluate(covering), [])
+
+
 def test_a_failed_kernel_is_explained_beside_the_curve(page: Page, server: Server) -> None:
     samples.write_run(server.runs, "failed-beside", depths=3)
     page.goto(f"{server.url}/run?run=failed-beside")

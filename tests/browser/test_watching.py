@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from pages import report
 from storage.run import events as ev
@@ -165,18 +165,38 @@ def test_the_engine_time_never_runs_backwards(page: Page, server: Server) -> Non
     engine.play_until(model_step)
     page.goto(f"{server.url}/run?run=ticking")
     figure = page.locator(".figures .elapsed .value")
-
-    def shown() -> int:
-        minutes, seconds = str(figure.text_content()).split(":")
-        return int(minutes) * 60 + int(seconds)
-
     expect(figure).to_have_text(re.compile(r"\d:\d\d"))
-    begun = shown()
-    becomes(lambda: shown() > begun + 1, True)
-    before = shown()
+    begun = seconds(figure)
+    becomes(lambda: seconds(figure) > begun + 1, True)
+    before = seconds(figure)
     engine.emit(ev.StateChanged(RunState.PAUSED, "paused by a person"))  # the step in flight is broken off
     expect(page.locator(".figures .state .value")).to_have_text("paused")
-    assert shown() >= before
+    assert seconds(figure) >= before
+
+
+def test_the_engine_time_stands_in_a_hidden_tab_which_hears_of_no_change(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "in-the-background")
+    engine.play_until(model_step)
+    page.goto(f"{server.url}/run?run=in-the-background")
+    figure, step = page.locator(".figures .elapsed .value"), page.locator(".now .clock")
+    expect(step).to_have_text(re.compile(r"0:0[2-9]"))
+    hide = "value => { Object.defineProperty(document, 'hidden', { value, configurable: true }) }"
+    page.evaluate(hide, True)
+    engine.emit(ev.StateChanged(RunState.WAITING, "Your reply is needed."))
+    begun = seconds(step)
+    becomes(lambda: seconds(step) > begun + 3, True)
+    page.evaluate(f"value => {{ ({hide})(value); document.dispatchEvent(new Event('visibilitychange')) }}", False)
+    expect(page.locator(".figures .state .value")).to_have_text("waiting")
+    shown = seconds(figure)
+    page.reload()
+    expect(page.locator(".figures .state .value")).to_have_text("waiting")
+    assert shown <= seconds(figure) + begun + 1
+    engine.die()
+
+
+def seconds(clock: Locator) -> int:
+    minutes, rest = str(clock.text_content()).split(":")
+    return int(minutes) * 60 + int(rest)
 
 
 def test_engine_time_is_rounded_on_the_page_of_a_run_as_in_its_report(page: Page, server: Server) -> None:
@@ -251,6 +271,14 @@ def test_the_reply_is_seen_while_it_is_written_until_the_engine_dies_and_the_run
         page.get_by_text("The run was interrupted: its engine ended at depth 1, while the model was")
     ).to_be_visible()
     expect(page.get_by_role("button", name="Resume run")).to_be_visible()
+
+
+def test_a_flag_beside_the_best_speed_up_opens_what_stands_behind_it(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "flagged", depths=2)
+    page.goto(f"{server.url}/run?run=flagged")
+    page.get_by_label("Key figures").get_by_role("link", name="1 to look at").click()
+    expect(page).to_have_url(re.compile("candidate=c004&tab=Trust"))
+    expect(page.get_by_role("tab", name="Trust")).to_have_attribute("aria-selected", "true")
 
 
 def test_a_flag_in_the_list_opens_what_stands_behind_the_kernel_and_that_fits_a_narrow_screen(

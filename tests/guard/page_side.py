@@ -47,7 +47,7 @@ NEW = (
     (queries.RunRow, "language"),
     *(
         (queries.RunRow, name)
-        for name in ("strategy", "label", "tags", "note", "is_archived", "is_example", "best_looks")
+        for name in ("strategy", "label", "tags", "note", "is_archived", "is_example", "best_looks", "completed")
     ),
     *((queries.Choices, name) for name in ("strategies", "tags", "archived")),
     (queries.RunChoice, "language"),

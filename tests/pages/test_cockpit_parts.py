@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine import examples
+from engine.cli import report
 from engine.search.methods import catalogue
+from engine.shown import runs
 from pages.parts import index, method
-from pages.parts.run import activity, kernel_panel, lineage_strip
+from pages.parts.api import api_answers
+from pages.parts.overview import runs_table
+from pages.parts.run import activity, kernel_panel, key_figures, lineage_strip
 from pages.parts.run.curve_marks import Phase, phase_bands, phases
 from pages.parts.run.feed_sentences import FeedItem, FeedKind
 from pages.parts.status import alerts, now, settings_list
@@ -18,6 +24,7 @@ from pages.parts.status.alerts import AlertKind
 from storage.index import queries
 from storage.index.queries import CostRow, ExposureRow, FamilyRow, TroubleRow
 from storage.results.vocabulary import Verdict
+from storage.run import damage
 from storage.run import events as ev
 from storage.run.exposure import Exposure
 from storage.run.journal import Journal
@@ -208,6 +215,24 @@ def test_the_bar_tells_how_many_steps_are_at_work_beside_the_one_that_it_shows(h
     assert now.detail(run, RunState.RUNNING, step).endswith(", 2 others at work")
 
 
+def test_a_depth_counts_as_completed_once_it_has_ended(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=2)
+    lines = folder.journal_file.read_bytes().splitlines(keepends=True)
+    folder.journal_file.write_bytes(b"".join(line for line in lines if json.loads(line)["kind"] != "RunEnded"))
+    journal = Journal(folder.journal_file)
+    journal.append(ev.StepStarted(90, StepKind.OPTIMISE, 2, "c001"))
+    journal.append(ev.RunEnded(RunState.STOPPED, "", None))
+    journal.close()
+    open_page("run", run="r1")
+    run, step = queries.run(index.current(), "r1"), queries.steps(index.current(), "r1")[0]
+    assert run is not None
+    assert (step.depth, run.depth, run.depths) == (2, 2, 2)
+    assert key_figures._state(run, run.state)["note"] == "1 of 2 depths"
+    cell: Any = runs_table._cells(run, run.state, (), None)["depth"]
+    assert (cell["text"], cell["share"]) == ("1 / 2", 0.5)
+    assert api_answers.run(run)["depth"] == runs._common(folder, report.load(folder), damage.Damage())["depth"] == 1
+
+
 def test_a_run_without_a_correct_kernel_says_so_and_counts_its_only_sample(open_page: Open) -> None:
     (run,) = examples.open_examples(["gelu-20261125-104436-3c8f"])
     app = open_page("run", run=run.run_id)
@@ -216,10 +241,11 @@ def test_a_run_without_a_correct_kernel_says_so_and_counts_its_only_sample(open_
     assert "refused" not in app.title[0].value
     found = queries.run(index.current(), run.run_id)
     assert found
-    assert method.begun(found) == (1, 1)
-    assert catalogue.words("best_of").place(0, 0) == "1 of 1 sample"
-    assert catalogue.words("best_of").begun(None, 7) == (0, 8)
+    assert method.completed(found) == (1, 1)
+    assert catalogue.words("best_of").place(0, 0) == "sample 1 of 1"
+    assert catalogue.words("best_of").progress(0, 0) == "0 of 1 sample"
     assert catalogue.words("cutegen").place(3, 8) == "depth 3 of 8"
+    assert catalogue.words("cutegen").progress(3, 8) == "2 of 8 depths"
 
 
 def test_the_limit_of_samples_counts_the_first_one_as_the_list_of_runs_does(open_page: Open) -> None:
@@ -230,9 +256,9 @@ def test_the_limit_of_samples_counts_the_first_one_as_the_list_of_runs_does(open
         listed, found = settings_list.of(run.run_id), queries.run(index.current(), run.run_id)
         assert not isinstance(listed, str)
         assert found
-        told[run.run_id] = dict(listed)["Samples"], dict(listed)["Limits at the start"], method.begun(found)
+        told[run.run_id] = dict(listed)["Samples"], dict(listed)["Limits at the start"], method.completed(found)
     assert told[one.run_id] == ("1", "1 sample", (1, 1))
-    assert told[two.run_id] == ("8", "3 samples (of this and “Samples” above the lower holds)", (3, 3))
+    assert told[two.run_id] == ("8", "3 samples (of this and “Samples” above the lower holds)", (2, 3))
     assert (catalogue.words("best_of").limited, catalogue.words("cutegen").limited) == (
         "Samples after the first", "Depths"
     )  # fmt: skip

@@ -71,7 +71,7 @@ def run(row: RunRow) -> dict[str, Any]:
         "device": row.device or None, "model": row.model, "state": state,
         "reason": why_lost if state is RunState.LOST else row.state_reason,
         "damage": damage.sentences(damages) if damages.is_damaged else [],
-        "depth": row.depth, "depths": row.depths, "best": best,
+        "depth": max(row.completed - 1, 0), "depths": row.depths, "best": best,
         "created_at": moment(row.created_at), "started_at": moment(row.started_at), "ended_at": moment(row.ended_at),
         "last_event_at": moment(row.last_event_at), "engine_s": row.engine_s,
         "model_calls": row.model_calls, "tokens": row.tokens,

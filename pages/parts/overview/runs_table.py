@@ -24,7 +24,7 @@ from storage.run.steering.verbs import CommandKind
 COLUMNS = [
     table.Column("run", "Run", "line", "name or task; then tags, and why a run is not running"),
     table.Column("state", "State"),
-    table.Column("depth", "Step", help="last step of the search (depth, round) of the maximum"),
+    table.Column("depth", "Steps", help="completed steps of the search (depths, rounds) of the maximum"),
     table.Column(
         "best",
         "Best speed-up",
@@ -115,7 +115,7 @@ def _cells(
     actions, state = _actions(run, state), run_state.shown_state(run)
     of_suite = [table.pill(f"suite {wording.cut(suite, 24)}", "gray", title=f"a run of suite {suite}")] if suite else []
     badges = _tags(run) + of_suite + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(run_alerts)
-    begun, most = method.begun(run)
+    done, most = method.completed(run)
     is_handed_in, model = wording.is_handed_in(run.model, run.is_example), wording.model(run.model, run.is_example)
     details = f"{wording.CLASS_NAME[run.kernel_class]} · {languages.label(run.language)} · {run.run_id}"
     task = f"{wording.task(run.task_name)} · " if run.label else ""
@@ -126,7 +126,7 @@ def _cells(
             wording.STATE_TONE[state], state, run.state_reason,
         ),
         "depth": table.bar(
-            f"{begun:,} / {most:,}", min(1.0, begun / most) if most else 0.0, "",
+            f"{done:,} / {most:,}", min(1.0, done / most) if most else 0.0, "",
             f"engine time {wording.seconds(run.engine_s)}" if run.engine_s else "",
         ),
         "best": _best(run),

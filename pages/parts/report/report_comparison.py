@@ -13,7 +13,7 @@ from pages.parts.status import settings_list
 from storage.index.queries import ReachedRow, TimedRow
 
 HEADINGS = (
-    "Run", "State", "Best speed-up", "95 % interval", "Step", "Correct", "Calls", "Tokens", "Cost", "Engine time",
+    "Run", "State", "Best speed-up", "95 % interval", "Steps", "Correct", "Calls", "Tokens", "Cost", "Engine time",
     "Profiles shown", "Conditions",
 )  # fmt: skip
 EAGER = Level(1.0, "eager")
@@ -48,7 +48,7 @@ def _row(run: Compared) -> Sequence[str]:
     return (
         f"{run.letter} · {row.title} · {wording.model(row.model, row.is_example)} · {row.run_id}", str(run.state),
         wording.best(row), wording.interval(row.best_low, row.best_high),
-        "{:,} / {:,}".format(*method.begun(row)),
+        "{:,} / {:,}".format(*method.completed(row)),
         wording.share(row.passed, row.passed + row.failed), wording.count(row.model_calls),
         wording.tokens(facts.tokens, row.model), wording.cost(facts.cost_usd, row.model),
         wording.seconds(facts.engine_s),

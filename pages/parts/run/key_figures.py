@@ -49,13 +49,14 @@ def draw(run: RunRow, state: RunState) -> None:
     started = f"Started {wording.moment(run.started_at or run.created_at)}. "
     clock = {"label": "Engine time", "title": started + ENGINE_TIME, "spent_s": run.engine_s} | _current(run, state)
     shown = {"state": _state(run, state), "best": _best(run, state), "headroom": headroom(run), "clock": clock}
-    _figures(data=shown | {"items": [_latency(run), *items], "server_now": time.time()}, key="figures")
+    _figures(data=shown | {"items": [_latency(run), *items], "server_now": time.time()}, key="figures",
+             on_opened_change=lambda: None)  # fmt: skip
 
 
 def _state(run: RunRow, state: RunState) -> dict[str, str]:
     """The state, and where the run is or why it has ended. A pinned page shows no state of now: it says what it is."""
     shown = run_state.shown_state(run) if state is RunState.STOPPED else state
-    place = method.words(run.run_id).place(run.depth, run.depths)
+    place = method.words(run.run_id).progress(run.completed, run.depths)
     pinned = pinned_snapshot.of(run.run_id)
     if pinned and not state.is_over:
         value = "frozen" if pinned.step is None else f"step {pinned.step}"
@@ -79,6 +80,8 @@ def _best(run: RunRow, state: RunState) -> dict[str, str]:
     shown = {
         "label": "Over eager PyTorch",
         "flag": f"⚑ {count} to look at" if count else "",
+        "opens": f"{best}#Trust",
+        "href": f"candidate?run={wording.in_address(run.run_id)}&candidate={best}&tab=Trust",
         "title": " ".join(filter(None, [wording.BEST, advice, avoidable])) if run.best_speedup else "",
         **_over_best_alternative(run),
     }

@@ -8,7 +8,7 @@ import streamlit as st
 
 PARAMETER = "candidate"
 # What opens a kernel, and the name of the trigger by which it tells so.
-SOURCES = {"curve": "clicked", "lineage": "opened", "kernels": "opened", "error_groups": "opened"}
+SOURCES = {"figures": "opened", "curve": "clicked", "lineage": "opened", "kernels": "opened", "error_groups": "opened"}
 
 
 def current() -> str:

@@ -70,7 +70,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
 def _steps(settings: RunSettings) -> str:
     """How many step indexes the run may have, and that an option of its strategy limits them too where that differs."""
     words = catalogue.words(settings.strategy)
-    _, most = words.begun(None, settings.budget.depths)
+    _, most = words.completed(0, settings.budget.depths)
     chosen = dict(catalogue.in_words(settings)).get(words.titles)
     differs = words.counts_first and chosen not in (None, f"{most:,}")
     return words.counted(most) + (f" (of this and “{words.titles}” above the lower holds)" if differs else "")

@@ -181,7 +181,7 @@ _ORDERS = {
     RunSort.CORRECT: (_WRONG, "ASC"),
     RunSort.STATE: ("SELECT run_id, state AS value FROM known", "ASC"),
     RunSort.MODEL: ("SELECT run_id, model AS value FROM runs", "ASC"),
-    RunSort.DEPTH: ("SELECT run_id, depth AS value FROM progress", "DESC"),
+    RunSort.DEPTH: ("SELECT run_id, completed AS value FROM progress", "DESC"),
 }
 
 _FITTING = f"""known AS (SELECT r.run_id, r.created_at, r.task_name, r.model, r.strategy, r.replay_of, r.is_example,

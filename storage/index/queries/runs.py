@@ -29,10 +29,10 @@ class RunRow:
 
     `model` wrote the replies: "manual" also where it went on after a beginning of recorded ones.
     `state` is what the journal says: whether the engine still lives is not known here. `depth` is the last depth begun,
-    None before the first step; `depths` the budget. The best kernel is the fastest correct one by measured speed-up,
-    abandoned branches included; `best_looks` counts the findings that could change its verdict, `tied_kernels` those
-    that it does not beat beyond the noise. `curve` has the speed-up of the best kernel so far after each depth, from
-    the first timed one on.
+    None before the first step; `completed` counts those that have ended, depth 0 too; `depths` the budget. The best
+    kernel is the fastest correct one by measured speed-up, abandoned branches included; `best_looks` counts the
+    findings that could change its verdict, `tied_kernels` those that it does not beat beyond the noise. `curve` has the
+    speed-up of the best kernel so far after each depth, from the first timed one on.
     `replay_of` names the run that this one only tells once more; its tokens and cost were spent there.
     `engine_s` is the time that engines worked on steps, of the one in flight as far as its results tell.
     `tokens` is None once those of any call are unknown.
@@ -55,6 +55,7 @@ class RunRow:
     state: RunState
     state_reason: str
     depth: int | None
+    completed: int
     depths: int
     best_speedup: float | None
     best_low: float | None
@@ -125,7 +126,7 @@ WITH chosen AS ({{chosen}}),
  curves AS (SELECT run_id, list(speedup ORDER BY depth) FILTER (WHERE speedup IS NOT NULL) AS curve FROM risen
     GROUP BY run_id)
 SELECT r.run_id, r.task_name, {TITLE} AS title, r.kernel_class, r.toolchain, r.language, r.device,
-    {WRITER} AS model, r.state, r.state_reason, NULL AS depth, r.depths,
+    {WRITER} AS model, r.state, r.state_reason, NULL AS depth, 0 AS completed, r.depths,
     best.speedup AS best_speedup, best.low AS best_low, best.high AS best_high,
     best.noise AS best_noise, best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
     coalesce(best.looks, 0) AS best_looks,
@@ -229,21 +230,21 @@ def _rows(db: Database, chosen: str, parameters: Sequence[object]) -> list[RunRo
     rows = fetch.rows(db, RunRow, _RUNS.format(chosen=chosen), parameters)
     # By itself: it changes with almost every event, and the rest far less often.
     now = _progress(db, [row.run_id for row in rows])
-    return [_with(row, *now.get(row.run_id, (None, None, 0.0))) for row in rows]
+    return [_with(row, *now.get(row.run_id, (None, None, 0, 0.0))) for row in rows]
 
 
-def _with(row: RunRow, last_event_at: float | None, depth: int | None, engine_s: float) -> RunRow:
-    return replace(row, last_event_at=last_event_at, depth=depth, engine_s=engine_s)
+def _with(row: RunRow, last_event_at: float | None, depth: int | None, completed: int, engine_s: float) -> RunRow:
+    return replace(row, last_event_at=last_event_at, depth=depth, completed=completed, engine_s=engine_s)
 
 
 def last_events(db: Database, run_ids: Sequence[str]) -> dict[str, float]:
     """When each run's newest event was."""
-    return {run_id: at for run_id, (at, _, _) in _progress(db, run_ids).items() if at is not None}
+    return {run_id: at for run_id, (at, *_) in _progress(db, run_ids).items() if at is not None}
 
 
 def _progress(db: Database, run_ids: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-    """When the newest event of each run was, its last depth, and how long engines have worked on it."""
-    return fetch.of_runs(db, run_ids, "last_event_at", "depth", "engine_s", table="progress")
+    """When each run's newest event was, its last depth, how many have ended, and how long engines have worked on it."""
+    return fetch.of_runs(db, run_ids, "last_event_at", "depth", "completed", "engine_s", table="progress")
 
 
 def limit(db: Database, run_id: str) -> HardwareLimit | None:

@@ -47,8 +47,10 @@ function pace() {
 // role of a dialog too, but the page behind it is still looked at: only a modal one holds it up.
 // What is asked of a server that is away, or just back, cannot be sent.
 const isAway = () => app().testConnectionState !== "CONNECTED"
-const isBusy = box => box.isAsking || isPressed() || document.hidden || isDrawing() || isAway()
-  || document.querySelector('[data-testid="stDialog"]')
+const isDeaf = () => Boolean(document.hidden || isAway() || document.querySelector('[data-testid="stDialog"]'))
+const isBusy = box => box.isAsking || isPressed() || isDrawing() || isDeaf()
+// For what ticks on: whether the page hears of no change now, and when it last heard that there was none.
+const news = (window.tilewrightNews ??= { isDeaf, heardAt: 0 })
 
 // What Streamlit says of itself; looked for each time, as it may be put in place anew.
 const app = () => document.querySelector('[data-testid="stApp"]')?.dataset ?? {}
@@ -97,6 +99,7 @@ async function look(box) {
     const { version, fresh } = await answer.json()
     if (!answer.ok || isPressed() || isDrawing() || isAway()) return
     if (version !== box.seen) { box.seen = version; box.changedAt = Date.now() }
+    if (version === box.shown.version) news.heardAt = Date.now()
     if (box.shown.held_seq !== null) return held_seq === box.shown.held_seq ? showFresh(box, fresh ?? 0) : undefined
     // The page runs again for this version only once in three seconds, however long it takes.
     if (version !== box.shown.version && !(version === box.told && Date.now() < box.patience)) {

@@ -65,6 +65,12 @@ function roomForLegend(host, { legend, margin }) {
   return Math.max(margin.b, drawn ? Math.ceil(drawn.getBBox().height) + AXIS_PX : 0)
 }
 
+async function settle(host, given) {
+  const room = host.legendRoom = roomForLegend(host, given)
+  if (room && room !== host.layout.margin.b) await window.Plotly.relayout(host, { "margin.b": room })
+  await stack(host, given)
+}
+
 function remembered(layout, key) {
   for (const [axis, range] of Object.entries(zoomOf.get(key) || {}))
     layout[axis] = { ...layout[axis], range, autorange: false }
@@ -87,7 +93,7 @@ const LINE_PX = 17
 async function stack(host, given) {
   if (!given.meta?.stacks || !given.annotations?.length) return
   const texts = [...host.querySelectorAll(".annotation")]
-  const { top, bottom } = host.querySelector(".plot")?.closest("svg").getBoundingClientRect() ?? {}
+  const { top, bottom } = host.querySelector("svg.main-svg").getBoundingClientRect()
   const placed = [], change = {}
   const order = texts.map((node, i) => [node, i]).sort(([, a], [, b]) => weight(given.annotations[b]) - weight(given.annotations[a]))
   for (const [node, i] of order) {
@@ -170,12 +176,9 @@ async function draw(host, data, current) {
     displaylogo: false, responsive: true, scrollZoom: false, doubleClick: "reset+autosize", doubleClickDelay: 250,
     modeBarButtons: [[...(figure.layout.xaxis ? AXIS_BUTTONS : []), "toImage"]],
   })
-  const room = roomForLegend(host, given)
   if (host.dataset.drawn === wanted) {  // else another width or theme has been drawn meanwhile, with room of its own
-    host.legendRoom = room
-    if (room && room !== figure.layout.margin.b) await Plotly.relayout(host, { "margin.b": room })
-    host.stacked = () => stack(host, given)
-    await host.stacked()
+    host.settle = () => settle(host, given)
+    await host.settle()
   }
   if (host.tip) host.tip.hidden = true
   if (!isFirst) return
@@ -194,17 +197,20 @@ async function draw(host, data, current) {
   })
   host.on("plotly_relayout", change => {
     remember(host, host.current.zoomKey, change)
-    if (Object.keys(change).some(key => key.includes("axis"))) host.stacked?.()
+    if (Object.keys(change).some(key => key.includes("axis"))) host.settle?.()
   })
   // Drawn anew for another width, in which other labels fit.
   const follow = () => draw(host, host.current.data).catch(() => Plotly.Plots.resize(host))
   new ResizeObserver(() => host.isConnected && Plotly.Plots.resize(host)?.then(follow)).observe(host)
 }
 
-// Trap: a drawing that is under way while the width changes can leave a chart that is as wide as it was.
+// Trap: a drawing that is under way while the width changes can leave a chart that is as wide as it was, and a legend with
+// fewer rows than it has now.
 async function fit(host) {
   const drawn = host.isConnected && host._fullLayout?.width
-  if (drawn && host.clientWidth && Math.abs(drawn - host.clientWidth) > 2) await (await plotly()).Plots.resize(host)
+  if (!drawn || !host.clientWidth) return
+  if (Math.abs(drawn - host.clientWidth) > 2) await (await plotly()).Plots.resize(host)
+  await host.settle?.()
 }
 
 export default function (component) {
