@@ -16,6 +16,7 @@ _SIZES = "a run that is offered for comparison has its sizes"
 _ALL_DONE = "a run that has done all its depths says which of them made no kernel"
 _AS_MADE = "trials that were left out are not counted as made, and what the noise of the pairs alone is says so"
 _CUT_OFF = "work in a step that was cut off counts"
+_TIED = "what is faster and what is tied is asked of the newer of two kernels, by one rule on every page"
 _OF_ALL = {
     "limit_speedup": _LIMIT, "standing_counts": _LOOKS, "feed": _TIMES, "steps": _TIMES, "patch_rates": _PATCHES,
     "limit": _LYING, "comparable_runs": _SIZES, "proofs": _AS_MADE,
@@ -26,6 +27,12 @@ INTENDED: Mapping[tuple[str, str], str] = {
     **{(name, query): _ALL_DONE for name in ("given_up", "other_models") for query in ("run", "overview")},
     ("over_budget", "reached"): _CUT_OFF,
     ("over_budget", "timed_kernels"): _CUT_OFF,
+    **{
+        (name, query): _TIED
+        for name in ("demo", "finished", "replayed", "rolled_back")
+        for query in ("attempts", "candidate", "family", "kernels", "lineage", "overview", "points", "rises", "run")
+        if (name, query) not in (("replayed", "run"), ("replayed", "overview"))
+    },
     ("demo", "metrics"): _ORDER,
     ("demo", "metric_changes"): _ORDER,
     (
