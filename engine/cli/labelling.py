@@ -120,10 +120,14 @@ def open_examples(options: Namespace) -> int:
     known = {one.network.name for one in example_networks.shipped()}
     names = [name for name in options.names if name in known] if options.names else sorted(known)
     run_ids = [name for name in options.names if name not in known]
-    for run in examples.open_examples(run_ids) if run_ids or not options.names else ():
+    opened = examples.open_examples(run_ids) if run_ids or not options.names else []
+    for run in opened:
         print(f"{run.run_id}: open. `python -m engine show {run.run_id}`")
     for name in names:
-        example_networks.open_shipped(name)
+        try:
+            example_networks.open_shipped(name)
+        except EngineError as error:
+            raise EngineError(f"the network {name} is not open: {error}; {len(opened)} runs are") from error
         print(f"{name}: open. `python -m engine network show {name}`")
     return OK
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pages.parts import wording
 from storage.index.queries import AttemptRow, RankingRow, TryRow
+from storage.results import relative
 from storage.run.settings import Origin
 from storage.suites import statistics
 from storage.suites.results import TRY
@@ -98,15 +99,19 @@ class PassRates:
         if self.is_independent and len(self.tries) > 1:
             return f"{brought} {self._likely()}{paid}{left}".strip()
         what = "The model's own first one" if brought else "First correct kernel"
-        return f"{brought} {self._happened(what)}{paid}{left}".strip()
+        is_known = first is None or first.noise is None or relative.is_known(first.noise)
+        return f"{brought} {self._happened(what, is_known=is_known)}{paid}{left}".strip()
 
-    def _happened(self, what: str) -> str:
-        """What came of tries one after another; `what` is the first correct one of them."""
+    def _happened(self, what: str, *, is_known: bool) -> str:
+        """What came of tries one after another; `what` is the first correct one of them, whose speed-up is told where
+        it `is_known` well enough for one figure."""
         at, tried = next(((n, tried) for n, tried in enumerate(self.tries, 1) if tried.is_passed), (0, None))
         count = len(self.tries)
         if tried is None:
             return f"No correct kernel in {count:,} {'try' if count == 1 else 'tries'}."
-        brought = f", {wording.speedup(tried.speedup)} over eager PyTorch" if tried.speedup is not None else ""
+        brought = (
+            f", {wording.speedup(tried.speedup)} over eager PyTorch" if tried.speedup is not None and is_known else ""
+        )
         return f"{what}: try {at:,} of {count:,}{brought}."
 
     def _likely(self) -> str:

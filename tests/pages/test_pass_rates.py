@@ -73,6 +73,7 @@ def test_the_first_correct_kernel_of_a_fork_is_the_one_that_it_began_with(home: 
     assert PassRates([], None).sentence() == ""
     written = replace(kernel, origin=Origin.SYNTHESIS)
     assert rates.sentence(written) == rates.sentence()
+    assert rates.sentence(replace(written, noise=0.6)).startswith("First correct kernel: try 1 of 2. "), "too vague"
 
 
 def test_nothing_is_said_of_a_first_kernel_that_was_not_timed_or_of_passes_that_are_not() -> None:
