@@ -159,7 +159,7 @@ def test_a_frozen_page_of_a_run_at_work_does_not_say_that_it_is_running(home: Pa
     next(button for button in app.button if button.label.startswith("Freeze page")).click().run()
     assert not app.exception
     assert state()["value"] == "frozen"
-    assert state()["note"].startswith("running then, depth ")
+    assert state()["note"] == "running then, 0 of 3 depths"
 
 
 def test_the_overview_says_how_many_runs_wait(home: Path, open_page: Open) -> None:
