@@ -145,6 +145,11 @@ def test_sentences_say_what_was_measured_and_what_was_not() -> None:
         StackMeasured(("norm",), (FAST,), (FAST,), not_with_kernels={"max-autotune": "a kernel keeps a tensor"}),
     )  # fmt: skip
     assert "Not measured with the kernels, max-autotune: a kernel keeps a tensor" in in_network.lines(network, refused)
+    ways = (EAGER, COMPILED)
+    timed = [OriginalTimed("prefill", way, 9.0) for way in ways]
+    of_before = folded(replace(STARTED, ways=ways), *timed, kept, StackMeasured(("norm",), (FAST,), (FAST,)))
+    assert in_network.not_measured(of_before) == [f"Not measured with the kernels, {COMPILED}: {in_network.NO_REASON}"]
+    assert in_network.not_measured(faster) == [], "no other way was asked for"
     unsure = folded(STARTED, kept, StackMeasured(("norm",), (same,), (same,)))
     assert "no difference beyond the noise" in in_network.headline(network, unsure)
     nothing = folded(STARTED, StackMeasured((), (), ()))
