@@ -38,4 +38,4 @@ def _of_recurrent(args: Sequence[Any]) -> int:
     is multiplied once by every matrix."""
     rows = args[0].numel() // max(1, args[0].shape[-1])
     weights = args[1] if isinstance(args[1], (list, tuple)) else args[1:3]
-    return 2 * rows * sum(weight.numel() for weight in weights if weight.dim() == 2)
+    return int(2 * rows * sum(weight.numel() for weight in weights if weight.dim() == 2))
