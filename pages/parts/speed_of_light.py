@@ -67,8 +67,8 @@ def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float 
 def why_unknown(limit: HardwareLimit, latency_ms: float | None = None) -> str:
     """Why a limit is not known, in a few words, and what is known of a kernel of this latency."""
     if limit.leaves_out_products:
-        alone = f"memory alone: {wording.significant(100 * limit.limit_ms / latency_ms, 2)} %; " if latency_ms else ""
-        return f"{alone}operations not counted"
+        alone = f"memory: {wording.significant(100 * limit.limit_ms / latency_ms, 2)} %; " if latency_ms else ""
+        return f"{alone}operations uncounted"
     if limit.is_undercut:
         return _executes(limit).replace(" floating-point", "")
     return "a kernel may skip operations" if limit.may_skip else "for this task"

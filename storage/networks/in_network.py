@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from storage.networks import proofs
 from storage.networks.proofs import Proof, Total
-from storage.networks.records import ChosenKernel, Network, Parity, RegionTried, Speed, Verdict
+from storage.networks.records import MAX_AUTOTUNE, ChosenKernel, Network, Parity, RegionTried, Speed, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,11 @@ def _row(trial: RegionTried, kernel: ChosenKernel | None, in_place: Total | None
 
 
 MOST_COUNTED = 3
-NO_REASON = "calling the network so with the kernels in it failed; the record does not say why"
+NO_REASON = "calling the network so with the kernels in it failed; this record does not hold the message"
+OWN_GRAPHS = (
+    "max-autotune makes CUDA graphs of its own accord, and PyTorch refuses them where a kernel keeps a tensor from one "
+    "call to the next"
+)
 WEIGHTED = "So many calls of each workload together, as the weights say that were given at the capture"
 
 OPTIMISTIC = (
@@ -169,8 +173,10 @@ def not_measured(proof: Proof) -> list[str]:
         return []
     timed = {original.way for original in proof.originals if original.ms is not None} if stack.speeds else set()
     untold = timed - {speed.before for speed in stack.speeds}
-    missing = {way: NO_REASON for way in proof.started.ways if way in untold} | dict(stack.not_with_kernels)
-    return [f"Not measured with the kernels, {way}: {why}" for way, why in missing.items()]
+    ways = [way for way in proof.started.ways if way in untold]
+    missing = {way: f"{NO_REASON}. {OWN_GRAPHS}" if way == MAX_AUTOTUNE else NO_REASON for way in ways}
+    missing |= stack.not_with_kernels
+    return [f"Not measured with the kernels, {way}: {why.rstrip('.')}." for way, why in missing.items()]
 
 
 def _line(speed: Speed) -> str:

@@ -269,7 +269,7 @@ def test_memory_alone_is_no_limit_of_a_task_whose_products_were_not_counted(home
         assert queries.limit_speedup(db, "sample") is None
         assert run_results(db, ["sample"])["sample"].limit_ms is None
         told = run_report(db, "sample")
-    assert (figure.value, figure.note) == ("not known", "memory alone: 0.14 %; operations not counted")
+    assert (figure.value, figure.note) == ("not known", "memory: 0.14 %; operations uncounted")
     assert "it multiplies matrices, and its operations are not counted" in figure.about
     assert figure.note in told
     assert 'class="small name">hardware limit' not in told
