@@ -42,7 +42,7 @@ def _row(trial: RegionTried, kernel: ChosenKernel | None, in_place: Total | None
 
 
 MOST_COUNTED = 3
-NO_REASON = "calling the network so with the kernels in it failed; this record does not hold the message"
+NO_REASON = "it could not be called so with the kernels in it; this record does not hold the message"
 OWN_GRAPHS = (
     "max-autotune makes CUDA graphs of its own accord, and PyTorch refuses them where a kernel keeps a tensor from one "
     "call to the next"
