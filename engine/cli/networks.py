@@ -323,7 +323,7 @@ def _print_rows(console: Console, network: Network, rows: list[Ranked]) -> None:
     for row in rows:
         most = "at most " if row.is_at_most and row.saving_ms else ""
         table.add_row(
-            row.region.name, str(len(set(row.region.places))), f"{row.calls:g}", percent(row.share),
+            row.region.name, str(len(row.region.places)), f"{row.calls:g}", percent(row.share),
             "" if row.limit_ms is None else f"{row.limit_ms:.3g} of {row.in_place_ms:.3g} ms",
             "" if row.saving_ms is None else f"{most}{row.saving_ms:.3g} ms",
             "" if row.ceiling is None else times(row.ceiling), row.region.kernel_class,

@@ -54,8 +54,7 @@ def of_network(made: MadePackage, network: Network, regions: Sequence[Region], p
     lines += ["## In the network", "", *(in_network.lines(network, proof) if proof else ["Not measured yet."]), ""]
     lines += ["## Regions", "", "| region | kernel | places |", "|---|---|---|"]
     for region, kernel in zip(regions, made.kernels, strict=True):
-        paths = list(dict.fromkeys(region.places))
-        places = ", ".join(f"`{path}`" for path in paths[:4]) + (" …" if len(paths) > 4 else "")
+        places = ", ".join(f"`{path}`" for path in region.places[:4]) + (" …" if len(region.places) > 4 else "")
         lines.append(f"| {region.name} | {kernel.name} | {places} |")
     lines.append("")
     return "\n".join(

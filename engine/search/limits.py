@@ -102,9 +102,9 @@ def reason_to_stop(record: Record, without_gain: int, word: str = "step") -> str
     `word`: what the method calls a step index."""
     budget = record.budget
     if record.step_index > budget.depths:
-        return {0: f"no {word}s beyond the first kernel were asked for", 1: f"its one {word} is done"}.get(
-            budget.depths, f"all {budget.depths} {word}s are done"
-        )
+        if not budget.depths:
+            return f"no {word}s beyond the first kernel were asked for"
+        return record.all_done(budget.depths, word, one="its one")
     return exhausted(record) or _good_enough(record, without_gain, word)
 
 

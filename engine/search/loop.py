@@ -184,7 +184,7 @@ def end(context: RunContext, action: Finish) -> ev.RunEnded | None:
 
 def finish(context: RunContext, action: Finish) -> ev.RunEnded:
     """End the run."""
-    ended = ev.RunEnded(action.state, context.whole.told(action.reason), context.whole.best_id)
+    ended = ev.RunEnded(action.state, action.reason, context.whole.best_id)
     keep_evidence(context, is_ending=True)
     keep_scores(context, is_ending=True)
     context.emit(ended)

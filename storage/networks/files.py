@@ -10,7 +10,7 @@ import shutil
 import time
 import typing
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from storage import codec, files, untrusted
@@ -245,7 +245,9 @@ def read_network(folder: NetworkFolder) -> Network | None:
         raise NetworkError(
             f"{folder.network_file} cannot be read ({error}): delete the network and capture it again"
         ) from error
-    return network
+    # Older captures name a place once for each run of operators there.
+    regions = (replace(region, places=tuple(dict.fromkeys(region.places))) for region in network.regions)
+    return replace(network, regions=tuple(regions))
 
 
 def delete(folder: NetworkFolder) -> int:

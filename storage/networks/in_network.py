@@ -60,7 +60,7 @@ def replaced(network: Network, kept: Sequence[str]) -> str:
     """What runs in kernels now and where, in a sentence: "Replaced: conv2d + layer_norm in parts.1, parts.2."; empty
     where nothing is kept."""
     told = [
-        f"{_listed(region.kind.split('+'), ' + ')} in {_listed(tuple(dict.fromkeys(region.places)), ', ')}"
+        f"{_listed(region.kind.split('+'), ' + ')} in {_listed(region.places, ', ')}"
         for region in network.regions
         if region.name in kept
     ]

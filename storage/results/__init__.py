@@ -6,6 +6,7 @@ evaluation_results.py           what building, checking and timing a kernel came
 baselines.py                    what a user would run instead: which there are, by which names, and which are usual
 in_words.py                     figures as people read them
 check_records.py, observed.py   what stands behind it: one record a check; operators and kernels that ran
+timed_twice.py                  whether two timings of a kernel whose speed-up is hard to believe agree
 flags.py                        what a flagged check means to a person: to be looked at, or only noted
 examination.py                  whether kernels can be judged on a task at all
 profile_results.py, counters.py, kernel_names.py   what a profiler measured, and its counters in words

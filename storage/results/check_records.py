@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from storage.results import timed_twice
+from storage.results.timed_twice import BUT, CONFIRMED, MEET
+
 
 class Group(StrEnum):
     """Which part of the evaluator made a check."""
@@ -77,16 +80,6 @@ LEFT_OUT = "left out: "
 AT_THE_END = "after the last trial"
 _COUNTED = re.compile(r"(?<=in )\d+ trials$")
 
-TWICE = re.compile(
-    r"because (?P<reason>.*?): first (?P<first>\S+)x \((?P<first_range>.*?)\) at \S+ ms, "
-    r"then (?P<second>\S+)x \((?P<second_range>.*?)\) at \S+ ms; (?P<end>.*)",
-    re.DOTALL,
-)
-"""What the check `RE_MEASURED` says of two timings."""
-CONFIRMED, MEET = "confirmed", "their intervals meet"
-AGREE = 1.25
-"""How many times as large one of two timings of a kernel may be as the other and still confirm it; beyond that their
-intervals meet because one is very wide."""
 BY_PAIRS = "the pairs of this timing alone tell the speed-up within "
 
 
@@ -99,10 +92,11 @@ MORE_THAN_THE_CALL = (
 )
 
 
-def times_apart(twice: re.Match[str]) -> float:
-    """How many times as large as the smaller the larger of two speed-ups is."""
-    first, second = float(twice["first"]), float(twice["second"])
-    return max(first, second) / min(first, second)
+def explained(check: str, standing: CheckOutcome, detail: str) -> str:
+    """The detail with why kernels take longer than their call, where it says that they do and it is left at that."""
+    clocks = _TWO_CLOCKS.match(detail) if check == DEVICE_TIME and standing is CheckOutcome.HELD else None
+    is_told = not clocks or MORE_THAN_THE_CALL in detail or float(clocks["kernels"]) <= float(clocks["call"])
+    return detail if is_told else detail + MORE_THAN_THE_CALL
 
 
 def why_left_out(reason: str) -> str:
@@ -126,9 +120,9 @@ def left_out_in_words(left_out: Sequence[str]) -> str:
 
 
 def as_told(check_records: Iterable[CheckRecord]) -> list[CheckRecord]:
-    """The checks of one result with what older engines wrote of them put right: they counted trials that were left out
-    as made, called the width of the pairs alone what is known, and two timings far apart confirmed where their
-    intervals met. And why kernels take longer than their call."""
+    """The checks of one saved result with what older engines wrote of them put right: they counted trials that were
+    left out as made, called the width of the pairs alone what is known, did what `_as_timed_twice` says, and left
+    open why kernels take longer than their call."""
     records = list(check_records)
     trials = [record for record in records if record.check.startswith(TRIAL)]
     left_out = [
@@ -137,18 +131,11 @@ def as_told(check_records: Iterable[CheckRecord]) -> list[CheckRecord]:
         if record.standing is CheckOutcome.ABSENT and record.detail.startswith(LEFT_OUT)
     ]
     made = sum(record.standing is not CheckOutcome.ABSENT for record in trials)
-    return [replace(record, detail=_told(record, made, left_out)) for record in records]
+    return _as_timed_twice([replace(record, detail=_told(record, made, left_out)) for record in records])
 
 
 def _told(record: CheckRecord, made: int, left_out: Sequence[str]) -> str:
-    detail = record.detail.replace("speed-up known within ", BY_PAIRS)
-    if record.check == RE_MEASURED:
-        twice = TWICE.fullmatch(detail)
-        return detail.replace(f"; {CONFIRMED}", f"; {MEET}") if twice and times_apart(twice) > AGREE else detail
-    if record.check == DEVICE_TIME and record.standing is CheckOutcome.HELD:
-        clocks = _TWO_CLOCKS.match(detail)
-        is_told = MORE_THAN_THE_CALL in detail or not clocks or float(clocks["kernels"]) <= float(clocks["call"])
-        return detail if is_told else detail + MORE_THAN_THE_CALL
+    detail = explained(record.check, record.standing, record.detail.replace("speed-up known within ", BY_PAIRS))
     if detail.startswith(LEFT_OUT):
         return f"{LEFT_OUT}{why_left_out(detail.removeprefix(LEFT_OUT))}"
     if not left_out:
@@ -156,10 +143,32 @@ def _told(record: CheckRecord, made: int, left_out: Sequence[str]) -> str:
     return _COUNTED.sub(trials_in_words(made, left_out), detail).replace("after all trials", AT_THE_END)
 
 
+def _as_timed_twice(records: Sequence[CheckRecord]) -> list[CheckRecord]:
+    """Older engines called two timings far apart confirmed where their intervals met, and let the check hold; nor did
+    they always write which of the two was spoilt: where it is not the one that is kept, it was the other."""
+    return [_as_confirmed(record, records) if record.check == RE_MEASURED else record for record in records]
+
+
+def _as_confirmed(record: CheckRecord, beside: Sequence[CheckRecord]) -> CheckRecord:
+    twice = timed_twice.read(record.detail)
+    if twice is None or not twice.end.startswith((CONFIRMED, MEET)):
+        return record
+    standing, end = record.standing, twice.end
+    if standing is CheckOutcome.FLAGGED and end == CONFIRMED:
+        spoilt = next((row for row in beside if row.check in SPOILING and row.standing is CheckOutcome.FLAGGED), None)
+        kept, other = twice.kept_and_not
+        seen = f"in {kept} the check “{spoilt.check}” was flagged: {spoilt.detail}" if spoilt else ""
+        end += f"{BUT}{seen or f'noise or a busy machine spoilt {other}'}"
+    if not twice.agree:
+        standing, end = CheckOutcome.FLAGGED, end.replace(CONFIRMED, MEET, 1)
+    return replace(record, standing=standing, detail=f"{record.detail.removesuffix(twice.end)}{end}")
+
+
 class StandingChecks:
     """What stands of a candidate's checks: of each check the last word of each stage, and what was noted about its own
     edit and by a judge. A timing that finds a wrong result ends as a check, which must not hide what the check before
-    it had shown. A thin one keeps no more than what tells whether a person should look, without details."""
+    it had shown. A thin one keeps no more than what tells whether a person should look, which is a detail of
+    `RE_MEASURED` alone."""
 
     __slots__ = ("_found", "_is_thin")
 
@@ -170,10 +179,9 @@ class StandingChecks:
     def take(self, stage: str, check_records: Iterable[CheckRecord], by: str = "") -> None:
         """The checks of one result; `by` tells those apart that have one name and one stage."""
         same: dict[tuple[str, str, Group, str], list[StagedCheck]] = {}
-        for check_record in check_records if self._is_thin else as_told(check_records):
-            detail = (
-                ("", None, None) if self._is_thin else (check_record.detail, check_record.value, check_record.limit)
-            )
+        for check_record in _as_timed_twice([*check_records]) if self._is_thin else as_told(check_records):
+            is_bare = self._is_thin and check_record.check != RE_MEASURED
+            detail = ("", None, None) if is_bare else (check_record.detail, check_record.value, check_record.limit)
             staged = StagedCheck(
                 check_record.group, check_record.check, check_record.standing, *detail, stages=(stage,)
             )

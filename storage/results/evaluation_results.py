@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from storage.results import relative
@@ -112,6 +112,11 @@ def left_out(trials: Iterable[str]) -> dict[str, str]:
     return {name: why_left_out(reason) for name, is_out, reason in named if is_out}
 
 
+def in_trials(trials: Sequence[str]) -> str:
+    """How many were made and how many not, as in "it passes the check in 14 trials"."""
+    return trials_in_words(len(made(trials)), [*left_out(trials).values()])
+
+
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """Result of comparing a candidate with the float64 reference over several trials."""
@@ -155,7 +160,7 @@ class CheckResult:
     @property
     def in_trials(self) -> str:
         """How many trials were made and how many not, as in "it passes the check in 14 trials"."""
-        return trials_in_words(len(self.made_trials), [*self.left_out.values()])
+        return in_trials(self.trials)
 
     def brief(self) -> CheckResult:
         """The verdict and its headline."""

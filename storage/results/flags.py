@@ -7,20 +7,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from storage.results import timed_twice
 from storage.results.check_records import (
-    AGREE,
-    CONFIRMED,
     DEVICE_TIME,
     INTENT_KEPT,
-    MEET,
     RE_MEASURED,
     SOFT_VERIFICATION,
-    SPOILING,
-    TWICE,
     CheckOutcome,
     CheckRecord,
-    times_apart,
 )
+from storage.results.timed_twice import MEET
 
 NOTHING_LATER = "nothing finishes later"
 LOOK, NOTE = "look at this", "note"
@@ -53,6 +49,15 @@ LOOKS: Mapping[str, str] = {
     INTENT_KEPT: "The change does something else than it says: read the difference to the kernel before.",
     SOFT_VERIFICATION: "The judging model doubts it: read what it says beside the difference to the kernel before.",
 }
+CONFIRMED_YET = (
+    "Two timings agree, so the speed-up stands, known less well than usual: measure again on a quiet machine to know "
+    "it better."
+)
+NOT_CONFIRMED = (
+    "Two timings do not confirm each other: measure again on a quiet machine before you rely on the speed-up, and find "
+    "in the source what work is no longer done."
+)
+"""Of a speed-up above what is usual that was timed twice."""
 OTHERWISE = "Read what was found, and the source at the lines that it names."
 
 
@@ -77,12 +82,16 @@ def flags(check_records: Iterable[CheckRecord]) -> list[Flag]:
     """
     checks = list(check_records)
     is_explained = any(row.check == DEVICE_TIME and row.standing is CheckOutcome.HELD for row in checks)
-    names = dict.fromkeys(row.check for row in checks if row.standing is CheckOutcome.FLAGGED)
-    found = [_flag(name, is_explained) for name in names]
+    found = list(dict.fromkeys(_flag(row, is_explained) for row in checks if row.standing is CheckOutcome.FLAGGED))
     return [flag for flag in found if flag.is_look] + [flag for flag in found if not flag.is_look]
 
 
-def _flag(check: str, is_explained: bool) -> Flag:
+def _flag(record: CheckRecord, is_explained: bool) -> Flag:
+    check = record.check
+    if check == RE_MEASURED and (twice := timed_twice.read(record.detail)):
+        if twice.is_confirmed:
+            return Flag(check, False, CONFIRMED_YET)
+        return Flag(check, True, LOOKS[check] if twice.is_beyond else NOT_CONFIRMED)
     if check in NOTES:
         return Flag(check, False, NOTES[check])
     if check == NOTHING_LATER and is_explained:
@@ -91,38 +100,34 @@ def _flag(check: str, is_explained: bool) -> Flag:
 
 
 def decided(check_records: Sequence[CheckRecord]) -> str:
-    """Of a speed-up above what is usual, or beyond the hardware limit, in two sentences why the kernel was timed once
-    more, and which of the two timings' tests made it confirmed or one to look at; empty for any other."""
+    """Of a speed-up above what is usual, or beyond the hardware limit, why the kernel was timed once more, and which of
+    the two timings' tests made it confirmed or one to look at; empty for any other."""
     record = next((row for row in check_records if row.check == RE_MEASURED), None)
-    twice = TWICE.fullmatch(record.detail) if record else None
+    twice = timed_twice.read(record.detail) if record else None
     if record is None or twice is None:
         return ""
-    again = f"so the kernel was timed again in fresh processes: {twice['first']}×, then {twice['second']}×. "
-    said = re.sub(r"(\d)x\b", r"\1×", f"{twice['reason']}, {again}")
+    again = f"so the kernel was timed again in fresh processes: {twice.first:.3g}×, then {twice.second:.3g}×. "
+    at = f"at {twice.workload}, " if twice.workload else ""
+    said = re.sub(r"(\d)x\b", r"\1×", f"{at}{twice.reason}, {again}")
     said = f"{said[:1].upper()}{said[1:]}"
-    apart, end = times_apart(twice), twice["end"]
-    agree = "The two agree" if apart <= AGREE else f"Their intervals meet, but the two are {apart:.2g} times apart"
-    if record.standing is CheckOutcome.HELD and apart <= AGREE:
-        return f"{said}{agree} and neither was spoilt by noise or a busy machine: confirmed."
-    if record.standing is CheckOutcome.HELD:
-        kept = "first" if float(twice["first"]) < float(twice["second"]) else "second"
-        its = f"with all of its interval, {twice[f'{kept}_range']}×"
-        return f"{said}{agree}, so neither confirms the other; the lower one is kept, {its}."
-    if not end.startswith((CONFIRMED, MEET)):
-        return f"{said}Their intervals do not meet, so it is to look at; the lower one is kept."
-    return f"{said}{agree}, {'but' if apart <= AGREE else 'and'} {_but(end, check_records)}; so it is to look at."
-
-
-def _but(end: str, check_records: Sequence[CheckRecord]) -> str:
-    """What keeps a confirmed timing from being believed. Older engines did not write which of the two was spoilt: where
-    it is not the one that is kept, it was the other."""
-    _, is_told, why = end.partition(", but ")
-    if is_told:
-        return f"it is {why}" if why.startswith("faster") else why
-    own = next((row for row in check_records if row.check in SPOILING and row.standing is CheckOutcome.FLAGGED), None)
-    if own is not None:
-        return f"in the one kept the check “{own.check}” was flagged: {own.detail}"
-    return "in the other one, which is not kept, noise or a busy machine was flagged"
+    against = f"it is {twice.against}" if twice.is_beyond else twice.against
+    if twice.is_confirmed and record.standing is CheckOutcome.HELD:
+        return f"{said}The two agree and neither was spoilt by noise or a busy machine: confirmed."
+    if twice.is_confirmed:
+        return (
+            f"{said}The two agree, so it is confirmed, though known less well than usual: {against}. Measure again "
+            "on a quiet machine to know it better."
+        )
+    if not twice.agree:
+        meet = "Their intervals meet, but" if twice.end.startswith(MEET) else "Their intervals do not meet:"
+        return (
+            f"{said}{meet} the two are {twice.times_apart:.2g} times apart, so neither confirms the other and it is to "
+            f"look at; the lower one is kept, with all of its interval, {twice.lower_range}×."
+            + (f" And {against}." if against else "")
+        )
+    if twice.is_beyond:
+        return f"{said}The two agree, but {against}; so it is to look at."
+    return f"{said}Their intervals do not meet, so it is to look at; the lower one is kept."
 
 
 WORDS: Mapping[CheckOutcome, str] = {

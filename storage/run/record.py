@@ -36,9 +36,10 @@ from storage.run.steering.steering_state import SteeringState
 from storage.run.steering.verbs import Command, CommandKind
 from storage.run.tuning import Sweep
 
-# A trajectory has several step indexes.
+# Why older engines ended a run. A trajectory has several step indexes.
 _ALL_DONE = re.compile(
-    r"all (?P<count>\d+) (?!trajectories)(?P<word>\w+)s are done|(?:its one|the) (?!trajectory)\w+ is done"
+    r"all (?P<count>\d+) (?!trajectories)(?P<word>\w+)s are done"
+    r"|(?P<one>its one|the) (?!trajectory)(?P<word_of_one>\w+) is done"
 )
 WRITTEN = (Origin.SYNTHESIS, Origin.REPAIR, Origin.OPTIMISATION)
 """What a model writes."""
@@ -390,7 +391,7 @@ class Record:
             case ev.StateChanged(state=state):
                 self.state = state
             case ev.RunEnded(state=state):
-                self.state, self.ended = state, replace(event, reason=self.told(event.reason))
+                self.state, self.ended = state, replace(event, reason=self._told(event.reason))
             case ev.LimitMeasured(limit=limit):
                 self.limit = limit.after(self.limit).of_source(self.settings.task_source)
                 self._weigh_limit()
@@ -423,17 +424,23 @@ class Record:
             case _:
                 self._learn(event)
 
-    def told(self, reason: str) -> str:
-        """Why the run ends, in a method's words: of a run that has done all that was asked for also what of that made
-        no kernel. What is told so already stays as it is."""
+    def all_done(self, count: int, word: str, one: str = "the") -> str:
+        """Why a run ends in which all so many step indexes are done that were asked for, and which of them made no
+        kernel; `word` is what the method calls one, `one` what stands before a single one."""
+        missing = self.without_kernel if self.best else []
+        if count == 1:
+            return f"{one} {word} is done{'; it made no kernel' if missing else ''}"
+        if not missing:
+            return f"all {count} {word}s are done"
+        which = f"{len(missing)} of them" if len(missing) > 1 else f"{word} {missing[0]}"
+        return f"{count} {word}s are done; {which} made no kernel"
+
+    def _told(self, reason: str) -> str:
+        """Why the run has ended, as engines write it today: older ones did not say what made no kernel."""
         done = _ALL_DONE.fullmatch(reason)
         if done is None or not self.without_kernel:
             return reason
-        if not done["count"]:
-            return f"{reason}; it made no kernel"
-        several = len(self.without_kernel)
-        which = f"{several} of them" if several > 1 else f"{done['word']} {self.without_kernel[0]}"
-        return f"{done['count']} {done['word']}s are done; {which} made no kernel"
+        return self.all_done(int(done["count"] or 1), done["word"] or done["word_of_one"], done["one"] or "its one")
 
     def _learn(self, event: ev.Event) -> None:
         match event:

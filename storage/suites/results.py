@@ -135,7 +135,7 @@ class RunResult:
         count, best = 0, None
         for kernel in self.timed:
             if best is None or kernel.speedup > best.speedup:
-                gain = best and relative.between_sessions(kernel.speedup, kernel.noise, best.speedup, best.noise)
+                gain = relative.gain(kernel, best, is_on_gpu=self.toolchain != "cpu") if best else None
                 count += gain.is_faster if gain else 0
                 best = kernel
         return count

@@ -42,6 +42,7 @@ INTENDED: Mapping[tuple[str, str], str] = {
 }
 REWORDED: Mapping[str, str] = {
     "all 1 depths are done": "its one depth is done",
+    "all 3 depths are done": "3 depths are done; 2 of them made no kernel",
     "no correct kernel after 2 generations with all their repairs": "the model gave no kernel in 2 calls",
     "no correct kernel after 2 attempts with their repairs": "no correct kernel in 2 attempts",
     "no correct kernel after 3 attempts with their repairs": "no correct kernel in 3 attempts",

@@ -451,7 +451,12 @@ def test_a_speed_up_known_as_a_range_alone_is_told_alike_wherever_it_is_shown(ho
     on_run = words(open_page("run", run=run.run_id)).replace("\\", "")
     apart = "38.2×, then 17.8×. Their intervals meet, but the two are 2.1 times apart, so neither confirms the other"
     for said in (kernel, on_run):
-        assert f"{apart}; the lower one is kept, with all of its interval, 16.6 to 38.3×." in said
+        assert f"{apart} and it is to look at; the lower one is kept, with all of its interval, 16.6 to 38.3×." in said
+    assert "2 to look at" in trust, "and how long a call takes beside its kernels"
+    assert "measure again on a quiet machine before you rely on the speed-up" in trust
+    row = queries.run(index.current(), run.run_id)
+    assert row is not None
+    assert row.best_looks == 2
     assert "the pairs of this timing alone tell the speed-up within 9.1 %" in trust
     assert "speed-up known within" not in trust
     assert "; their intervals meet" in trust

@@ -166,10 +166,15 @@ def test_sentences_say_what_was_measured_and_what_was_not() -> None:
     assert "| prefill | eager | 10 | 8 | 1.250x | 1.200 to 1.300 |" in text, "as the headline has it"
 
 
-def test_a_place_that_calls_a_region_twice_is_named_once() -> None:
-    network = sample_networks.network("both")
+def test_a_place_that_an_older_capture_names_twice_is_read_once(home: object) -> None:
+    network, folder = sample_networks.network("both"), files.folder_of("both")
     region = replace(network.regions[0], name="twice", kind="linear+mul", places=("a.1", "a.1", "a.2", "a.2"))
-    assert in_network.replaced(replace(network, regions=(region,)), ["twice"]) == "Replaced: linear + mul in a.1, a.2."
+    files.hold(folder)
+    files.write_network(folder, replace(network, regions=(region,)))
+    read = files.read_network(folder)
+    assert read is not None
+    assert [region.places for region in read.regions] == [("a.1", "a.2")]
+    assert in_network.replaced(read, ["twice"]) == "Replaced: linear + mul in a.1, a.2."
 
 
 def test_a_network_s_journal_has_the_search_and_the_proof_until_it_is_captured_anew(home: object) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from storage.index import queries
 from storage.index.database import Database, index_file, open_database
 from storage.index.ingest import Ingest
@@ -161,6 +163,23 @@ def test_an_index_made_from_nothing_has_the_same_checks(home: Path, root: Path) 
     assert rebuilt(home / "copy", home / "copy" / "runs")["kernels"] == grown["kernels"] != []
     with open_database(index_file(home)) as db:
         assert queries.outcome_counts(db, "sample") == shown
+
+
+@pytest.mark.parametrize(
+    ("standing", "second", "looks"),
+    [(CheckOutcome.HELD, 17.8, 1), (CheckOutcome.HELD, 38.1, 0), (CheckOutcome.FLAGGED, 38.1, 0)],
+)
+def test_two_timings_that_an_older_engine_let_pass_count_alike_in_every_view(
+    db: Database, root: Path, standing: CheckOutcome, second: float, looks: int
+) -> None:
+    both = f"first 38.2x (38.1 to 38.2) at 0.211 ms, then {second}x (16.6 to 38.3) at 0.457 ms"
+    twice = CheckRecord(Group.TIMING, "re-measured", standing, f"because 38.2x is above 10x: {both}; confirmed")
+    grow(db, root, created(1, "c001"), timed(twice))
+    (shown,) = queries.check_records(db, "sample", "c001")
+    assert (shown.standing is CheckOutcome.FLAGGED) is (looks > 0 or standing is CheckOutcome.FLAGGED)
+    assert to_look_at([shown]) == looks
+    counts = queries.outcome_counts(db, "sample")
+    assert (counts["c001"].looks if counts else 0) == looks
 
 
 def trial(name: str, left_out: str = "") -> CheckRecord:

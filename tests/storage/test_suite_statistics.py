@@ -135,6 +135,16 @@ def run(
     return RunResult("r", *known, best(speedup) if speedup else None, timed, tries, 4, 240.0, 400, None)
 
 
+@pytest.mark.parametrize(("toolchain", "gains"), [("cpu", 1), ("cuda", 0)])
+def test_a_kernel_beside_which_eager_was_held_up_on_a_gpu_is_no_gain_by_its_speed_up_alone(
+    toolchain: str, gains: int
+) -> None:
+    one = run(3.0, first=2.0)
+    alike = tuple(replace(kernel, latency_ms=0.5) for kernel in one.timed)
+    assert replace(one, toolchain=toolchain).gains == 1
+    assert replace(one, toolchain=toolchain, timed=alike).gains == gains
+
+
 def suite(cells: dict[tuple[str, str], list[RunResult]], baseline: str = "a") -> Results:
     """Finished cells by task and arm."""
     tasks, arms = (tuple(dict.fromkeys(key[place] for key in cells)) for place in (0, 1))

@@ -18,21 +18,19 @@ from engine.evaluator.checks.clock import Call, Clock, DeviceClock, Session
 from engine.evaluator.checks.processor_time import Reading
 from engine.evaluator.machine import quiet
 from storage.results.check_records import (
-    AGREE,
     BY_PAIRS,
-    CONFIRMED,
     DEVICE_TIME,
-    MEET,
     RE_MEASURED,
     SPOILING,
     CheckOutcome,
     CheckRecord,
     Group,
-    as_told,
+    explained,
 )
 from storage.results.evaluation_results import CheckResult, TimingResult
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.policy import Policy
+from storage.results.timed_twice import AGREE, BEYOND, BUT, CONFIRMED, DISJOINT, MEET, NOT_MET, times_apart
 from storage.results.vocabulary import Verdict
 
 # Of all threads together: two that wake at once share a processor for a moment on a quiet machine too. Both sides lose
@@ -232,7 +230,7 @@ def _device(session: Session, setting: Setting) -> list[CheckRecord]:
     elif by_device(session, setting):
         detail += "; the call is short for the evaluator's clock, which agrees: the device's clock decides"
     standing = CheckOutcome.FLAGGED if is_apart or disagrees else CheckOutcome.HELD
-    return as_told([_check(name, standing, detail + host)])
+    return [_check(name, standing, explained(name, standing, detail + host))]
 
 
 def _is_apart(session: Session, device: DeviceClock) -> bool:
@@ -438,14 +436,17 @@ def settled(
     detail = f"because {reason}: first {_in_words(first)}, then {_in_words(second)}"
     if bounds.is_impossible(lower):
         return _refused(lower, bounds, detail)
-    if not _overlap(first, second):
-        return with_check(lower, CheckOutcome.FLAGGED, f"{detail}; not confirmed, the lower one is kept")
-    is_beyond = lower.latency_ms < bounds.limit.limit_ms
-    spoilt = _spoilt("first", first) or _spoilt("second", second)
-    but = f"faster than the limit of {bounds.limit.limit_ms:.3g} ms" if is_beyond else spoilt
-    is_apart = max(first.speedup, second.speedup) > AGREE * min(first.speedup, second.speedup)
-    detail += f"; {MEET if is_apart else CONFIRMED}" + (f", but {but}" if but else "")
-    return with_check(lower, CheckOutcome.FLAGGED if but else CheckOutcome.HELD, detail)
+    agree, meet = times_apart(first.speedup, second.speedup) <= AGREE, _overlap(first, second)
+    limit_ms = bounds.limit.limit_ms
+    against = [
+        f"{BEYOND}{limit_ms:.3g} ms" if lower.latency_ms < limit_ms else "",
+        DISJOINT if agree and not meet else "",
+        _spoilt("first", first),
+        _spoilt("second", second),
+    ]
+    but = " and ".join(filter(None, against))
+    detail += f"; {CONFIRMED if agree else MEET if meet else NOT_MET}" + (f"{BUT}{but}" if but else "")
+    return with_check(lower, CheckOutcome.HELD if agree and not but else CheckOutcome.FLAGGED, detail)
 
 
 ALONE = "fresh processes"

@@ -34,8 +34,8 @@ from engine.evaluator.checks.weighing import Output, Weighed, of_precision, patt
 from engine.evaluator.processes import weight_faults
 from engine.evaluator.processes.task_facts import UnusableTask
 from engine.evaluator.processes.worker_pair import WorkerPair, call_candidate
-from storage.results.check_records import AT_THE_END, LEFT_OUT, OUT_OF_TIME, CheckOutcome, as_told
-from storage.results.evaluation_results import LEFT_OUT_TRIAL, CheckResult
+from storage.results.check_records import AT_THE_END, LEFT_OUT, OUT_OF_TIME, CheckOutcome
+from storage.results.evaluation_results import LEFT_OUT_TRIAL, CheckResult, in_trials
 from storage.results.policy import SpecialValues
 from storage.results.vocabulary import Verdict
 
@@ -254,11 +254,11 @@ class Check:
         return failure
 
     def _settle(self) -> None:
-        references, count = self._workers.trusted["own"], len(self._findings.trials)
+        references, counted = self._workers.trusted["own"], in_trials(self._findings.trials)
         inner = f", with the outputs of {len(self._workers.inner)} modules inside" if self._workers.inner else ""
-        self._ledger.settle(findings.CONTRACT, f"{shapes(references)}{inner}, in {count} trials")
+        self._ledger.settle(findings.CONTRACT, f"{shapes(references)}{inner}, in {counted}")
         self._ledger.settle(findings.LAYOUT, "contiguous")
-        self._ledger.settle(findings.INPUTS, f"bit by bit, in {count} trials")
+        self._ledger.settle(findings.INPUTS, f"bit by bit, in {counted}")
         self._ledger.settle(findings.MEMORY, "no output shares memory with an input or an earlier output")
         self._ledger.settle(findings.UNWRITTEN, "no trace of the NaN, high and low numbers left in free memory")
         self._ledger.settle(operators.CHECK, self._workers.seen)
@@ -311,7 +311,7 @@ class Check:
             message=failure.message if failure else "",
             precision="" if failure else self._precision(),
             seed=self._seed,
-            proofs=tuple(as_told(self._ledger.checks)),
+            proofs=self._ledger.checks,
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from engine.evaluator.tasks.constants import Size, set_constants
 from engine.evaluator.tasks.files import Task
+from storage.results import flags
 from storage.results.check_records import CheckRecord
 from storage.results.evaluation_results import TimedWorkload, TimingResult
 from storage.results.hardware_limit import HardwareLimit
@@ -76,14 +77,18 @@ def own_latency_ms(task: Task, timed: TimingResult) -> float:
 
 
 def _of_all(workloads: Sequence[TimedWorkload]) -> list[CheckRecord]:
-    """Each check once, as it stands at the workload where it stands worst."""
+    """Each check once, as it stands at the workload where it stands worst: what is to be looked at before a note."""
     worst: dict[tuple[str, str], CheckRecord] = {}
     for workload in workloads:
         for proof in workload.timing.proofs:
             key = (proof.group, proof.check)
-            if key not in worst or proof.standing.severity > worst[key].standing.severity:
+            if key not in worst or _weight(proof) > _weight(worst[key]):
                 worst[key] = replace(proof, detail=f"{named(workload.sizes)}: {proof.detail}")
     return list(worst.values())
+
+
+def _weight(proof: CheckRecord) -> tuple[int, int]:
+    return proof.standing.severity, flags.to_look_at([proof])
 
 
 def _mean(values: Sequence[float]) -> float:

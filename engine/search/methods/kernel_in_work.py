@@ -206,4 +206,4 @@ def all_done(record: Record, most: int, word: str) -> str | None:
     count = record.step_index
     if count < min(most, record.budget.depths + 1):
         return None
-    return f"all {count} {word}s are done" if count > 1 else f"the {word} is done"
+    return record.all_done(count, word)

@@ -109,10 +109,9 @@ def _places(network: Network, region: Region) -> None:
         _links(said, network.name, names)
     if region.parts:
         st.caption(wording.plain(f"Its operators are called by {place_words.in_few(region.parts, most=6)}."))
-    places = list(dict.fromkeys(region.places))
-    text = "\n".join(map(place_words.name, places[:MOST_PLACES]))
-    if len(places) > MOST_PLACES:
-        text += f"\nand {len(places) - MOST_PLACES:,} more"
+    text = "\n".join(map(place_words.name, region.places[:MOST_PLACES]))
+    if len(region.places) > MOST_PLACES:
+        text += f"\nand {len(region.places) - MOST_PLACES:,} more"
     code.draw_plain("Places of the region", text, key=f"places:{region.name}")
 
 

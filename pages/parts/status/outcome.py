@@ -204,7 +204,7 @@ def _limit_note(limit: HardwareLimit | None, run: RunRow) -> str:
 
 def decided(db: Database, run_id: str, candidate_id: str) -> str:
     """Which test made a speed-up above what is usual confirmed, or one to look at; empty for any other."""
-    return flags.decided(queries.check_records(db, run_id, candidate_id))
+    return wording.as_written_here(flags.decided(queries.check_records(db, run_id, candidate_id)))
 
 
 def limit_measured(db: Database, run_id: str) -> str:

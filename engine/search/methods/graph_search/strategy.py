@@ -185,7 +185,7 @@ def _walked(state: GraphSearchState, spot: Spot, brought: Relative | None) -> st
 def _reason_to_stop(record: Record, state: GraphSearchState) -> str | None:
     most = state.settings.expansions
     if most is not None and state.expansions + len(state.beside) >= most:
-        return f"all {most} expansions are done" if most > 1 else "the expansion is done"
+        return record.all_done(most, "expansion")
     return limits.reason_to_stop(record, state.fruitless, "expansion")
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from engine.evaluator.checks import timing_checks
 from engine.evaluator.checks.timing_checks import Bounds
+from engine.evaluator.tasks import workloads
 from storage.results.check_records import CheckOutcome, CheckRecord, Group, as_told
-from storage.results.evaluation_results import CheckResult, TimingResult
-from storage.results.flags import decided
+from storage.results.evaluation_results import CheckResult, TimedWorkload, TimingResult
+from storage.results.flags import counted, decided, flags
 from storage.results.hardware_limit import DeviceFacts, HardwareLimit
 from storage.results.policy import Policy
 from storage.results.vocabulary import Verdict
@@ -74,12 +75,17 @@ def test_confirmation_on_a_disturbed_machine_is_flagged() -> None:
         (timed(2.0, 12.0), timed(2.0, 12.0),
          "The two agree and neither was spoilt by noise or a busy machine: confirmed."),
         (timed(2.0, 106.0), timed(2.0, 12.0),
-         "Their intervals do not meet, so it is to look at; the lower one is kept."),
+         "Their intervals do not meet: the two are 8.8 times apart, so neither confirms the other and it is to look "
+         "at; the lower one is kept, with all of its interval, 11.9 to 12.1×."),
+        (timed(2.0, 12.0), timed(2.0, 13.0),
+         "The two agree, so it is confirmed, though known less well than usual: their intervals do not meet. "
+         "Measure again on a quiet machine to know it better."),
         (timed(0.6, 12.0), timed(0.6, 12.0),
          "The two agree, but it is faster than the limit of 1 ms; so it is to look at."),
         (timed(2.0, 12.0, (CheckRecord(Group.TIMING, "noise", CheckOutcome.FLAGGED, "12.2 %; skewed"),)),
          timed(2.0, 12.0),
-         "The two agree, but in the first timing the check “noise” was flagged: 12.2 %; skewed; so it is to look at."),
+         "The two agree, so it is confirmed, though known less well than usual: in the first timing the check “noise” "
+         "was flagged: 12.2 %; skewed. Measure again on a quiet machine to know it better."),
     ],
 )  # fmt: skip
 def test_what_decided_about_a_great_speed_up_is_told(first: TimingResult, second: TimingResult, told: str) -> None:
@@ -95,27 +101,53 @@ def wide(latency_ms: float, speedup: float, up_to: float) -> TimingResult:
     return replace(timed(latency_ms, speedup), device_interval=(speedup, up_to))
 
 
+NOISY = CheckRecord(Group.TIMING, "noise", CheckOutcome.FLAGGED, "19 %")
+APART = (
+    "38.2×, then 17.8×. Their intervals meet, but the two are 2.1 times apart, so neither confirms the other and it is "
+    "to look at; the lower one is kept, with all of its interval, 17.7 to 38.4×."
+)
+
+
 @pytest.mark.parametrize(
     ("proofs", "told"),
-    [
-        ((), "so neither confirms the other; the lower one is kept, with all of its interval, 17.7 to 38.4×."),
-        ((CheckRecord(Group.TIMING, "noise", CheckOutcome.FLAGGED, "19 %"),),
-         "and in the first timing the check “noise” was flagged: 19 %; so it is to look at."),
-    ],
-)  # fmt: skip
-def test_two_timings_far_apart_are_not_said_to_agree_where_their_intervals_meet(
+    [((), APART), ((NOISY,), f"{APART} And in the first timing the check “noise” was flagged: 19 %.")],
+)
+def test_two_timings_far_apart_are_to_look_at_where_their_intervals_meet_too(
     proofs: tuple[CheckRecord, ...], told: str
 ) -> None:
-    first, second = timed(2.0, 38.2, proofs), wide(4.0, 17.8, 38.4)
-    check_record, result = again(first, second)
-    assert result is not None
+    check_record, result = again(timed(2.0, 38.2, proofs), wide(4.0, 17.8, 38.4))
+    assert isinstance(result, TimingResult)
+    assert check_record.standing is CheckOutcome.FLAGGED
     assert "; their intervals meet" in check_record.detail
     assert "confirmed" not in check_record.detail
-    for detail in (check_record.detail, check_record.detail.replace("their intervals meet", "confirmed")):
-        (record,) = as_told([replace(check_record, detail=detail)])
-        assert record.detail == check_record.detail, "an older engine's word is put right"
-        said = decided([replace(check_record, detail=detail)])
-        assert said.endswith(f"38.2×, then 17.8×. Their intervals meet, but the two are 2.1 times apart, {told}")
+    older = replace(check_record, detail=check_record.detail.replace("their intervals meet", "confirmed"))
+    for record in (check_record, older if proofs else replace(older, standing=CheckOutcome.HELD)):
+        (read,) = as_told([record])
+        assert (read.standing, decided([read]).endswith(told)) == (CheckOutcome.FLAGGED, True)
+        assert counted([read]) == "1 check to look at"
+
+
+def test_what_noise_spoilt_is_a_note_where_two_timings_agree_and_is_to_look_at_beyond_the_hardware() -> None:
+    calm, noisy = timed(2.0, 12.0), timed(2.0, 12.0, (NOISY,))
+    for first, second in ((noisy, calm), (calm, noisy), (noisy, noisy), (calm, timed(2.0, 13.0))):
+        (flag,) = flags([again(first, second)[0]])
+        assert not flag.is_look
+        assert "the speed-up stands" in flag.advice
+    (flag,) = flags([again(timed(0.6, 12.0, (NOISY,)), timed(0.6, 12.0))[0]])
+    assert flag.is_look
+    assert "what work is no longer done" in flag.advice
+
+
+def test_of_several_workloads_what_is_to_look_at_stands_before_a_note() -> None:
+    noted = timing_checks.settled(timed(2.0, 12.0, (NOISY,)), timed(2.0, 12.0), BOUNDS, "12x is above 10x")
+    apart = timing_checks.settled(timed(2.0, 38.2), wide(4.0, 17.8, 38.4), BOUNDS, "38.2x is above 10x")
+    assert isinstance(noted, TimingResult)
+    assert isinstance(apart, TimingResult)
+    for order in ([noted, apart], [apart, noted]):
+        result = workloads.together([TimedWorkload({"M": n}, timing) for n, timing in enumerate(order)])
+        said = decided(result.proofs)
+        assert said.startswith(f"At M={order.index(apart)}, 38.2× is above 10×, so the kernel")
+        assert said.endswith(APART)
 
 
 def test_older_engines_did_not_write_which_timing_was_spoilt() -> None:
@@ -123,11 +155,14 @@ def test_older_engines_did_not_write_which_timing_was_spoilt() -> None:
     detail = f"because 13.7x is above 10x: {both}; confirmed"
     flagged = CheckRecord(Group.TIMING, "re-measured", CheckOutcome.FLAGGED, detail)
     noisy = CheckRecord(Group.TIMING, "noise", CheckOutcome.FLAGGED, "within 12.2%")
-    assert decided([flagged]).endswith(
-        "13.7×, then 13.8×. The two agree, but in the other one, which is not kept, noise or a busy machine was "
-        "flagged; so it is to look at."
-    )
-    assert "in the one kept the check “noise” was flagged: within 12.2%; so" in decided([noisy, flagged])
+    less = "13.7×, then 13.8×. The two agree, so it is confirmed, though known less well than usual: "
+    measure = ". Measure again on a quiet machine to know it better."
+    other = "noise or a busy machine spoilt the timing that is not kept (the second)"
+    assert decided(as_told([flagged])).endswith(f"{less}{other}{measure}")
+    kept = "in the timing that is kept (the first) the check “noise” was flagged: within 12.2%"
+    assert decided(as_told([noisy, flagged])).endswith(f"{less}{kept}{measure}")
+    assert as_told(as_told([noisy, flagged])) == as_told([noisy, flagged])
+    assert counted(as_told([noisy, flagged])) == "2 checks noted"
     assert decided([replace(flagged, standing=CheckOutcome.ABSENT, detail="not needed: 5x is not above 10x")]) == ""
 
 
