@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from storage.index.database import Database
@@ -114,6 +114,19 @@ def without_rule(db: Database, base: Base) -> tuple[int, int]:
     told = {(case.run_id, case.candidate_id) for case in base.cases if case.signature}
     left = [mended for run_id, name, mended in fetch.tuples(db, sql, []) if (run_id, name) not in told]
     return len(left), sum(left)
+
+
+def bases(db: Database, attempts: Sequence[Evidence]) -> dict[tuple[str, str], int]:
+    """The number of the kernel that each attempt changed, by run and name, of those whose run is here."""
+    sql = """SELECT k.run_id, k.candidate_id, b.number FROM kernels k
+        JOIN kernels b ON b.run_id = k.run_id AND b.candidate_id = k.base_id
+        WHERE k.run_id IN (SELECT unnest($runs::VARCHAR[])) AND k.candidate_id IN (SELECT unnest($names::VARCHAR[]))
+        UNION ALL SELECT s.run_id, 'step ' || s.step, b.number FROM steps s
+        JOIN kernels b ON b.run_id = s.run_id AND b.candidate_id = s.candidate_id
+        WHERE s.run_id IN (SELECT unnest($runs::VARCHAR[]))
+            AND 'step ' || s.step IN (SELECT unnest($names::VARCHAR[]))"""
+    asked = {"runs": [row.run_id for row in attempts], "names": [row.candidate_id for row in attempts]}
+    return {(run_id, name): number for run_id, name, number in fetch.tuples(db, sql, asked)}
 
 
 def count_answers(db: Database, run_id: str) -> int:
