@@ -94,6 +94,11 @@ def test_an_attempt_names_the_kernel_that_was_changed(home: Path, open_page: Ope
     assert '"note": "kernel 2"' in drawn
 
 
+def test_a_page_of_runs_tells_how_many_it_shows(home: Path, open_page: Open) -> None:
+    sample_knowledge.write_knowledge(home, 60, [f"r{number}" for number in range(60)])
+    assert "Showing 1–50 of 60 runs" in words(open_page("knowledge", show="runs"))
+
+
 def test_the_address_says_which_techniques_are_shown(home: Path, open_page: Open) -> None:
     sample_knowledge.write_knowledge(home, 200)
     app = open_page("knowledge", in_state="memory_bank_conflicts", on_device="NVIDIA H200", order="name")
@@ -329,6 +334,8 @@ def test_a_run_shows_what_it_was_told_what_it_tried_and_what_it_added(home: Path
     assert part(shown["offered"], "note") == "rather not: double buffering"
     (run,) = learning.learning_runs(index.current(), files.load())
     assert part(learning_table.run_cells(run, {"told": "Softmax"})["run"], "text") == "Softmax"
+    shown = learning_table.run_cells(replace(run, changes=1, elsewhere=2), {})
+    assert (part(shown["changes"], "text"), part(shown["changes"], "note")) == ("1", "2 in another base")
     assert learning_table.address("a b") == "learning?run=a%20b"
     assert "There is no run" in words(open_page("learning", run="nowhere"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,13 +19,14 @@ PAGE = 50
 @dataclass(frozen=True, slots=True)
 class LearningRun:
     """What one run has to do with the knowledge base: how often that answered, the attempts that the run added and how
-    many of them were faster, its changes."""
+    many of them were faster, its changes that this knowledge base holds, and those that it made to another one."""
 
     run_id: str
     asked: int
     attempts: int
     faster: int
     changes: int
+    elsewhere: int
     last_at: float
 
 
@@ -81,12 +83,13 @@ def learning_runs(db: Database, base: Base) -> list[LearningRun]:
     for attempt in base.attempts:
         for run_id in base.runs_of(attempt):
             gave.setdefault(run_id, []).append(attempt)
-    runs = []
+    runs, held = [], Counter(revision.by for revision in base.revisions)
     for run_id in asked.keys() | gave.keys():
-        (questions, changes, at), rows = asked.get(run_id, (0, 0, 0.0)), gave.get(run_id, [])
+        (questions, taught, at), rows = asked.get(run_id, (0, 0, 0.0)), gave.get(run_id, [])
         faster = sum(row.outcome is Outcome.FASTER for row in rows)
         last_at = max(at, *(row.at for row in rows)) if rows else at
-        runs.append(LearningRun(run_id, questions, len(rows), faster, changes, last_at))
+        elsewhere = max(0, taught - held[run_id])
+        runs.append(LearningRun(run_id, questions, len(rows), faster, held[run_id], elsewhere, last_at))
     return sorted(runs, key=lambda run: (-run.last_at, run.run_id))
 
 
