@@ -335,7 +335,7 @@ def test_a_run_shows_what_it_was_told_what_it_tried_and_what_it_added(home: Path
     (run,) = learning.learning_runs(index.current(), files.load())
     assert part(learning_table.run_cells(run, {"told": "Softmax"})["run"], "text") == "Softmax"
     shown = learning_table.run_cells(replace(run, changes=1, elsewhere=2), {})
-    assert (part(shown["changes"], "text"), part(shown["changes"], "note")) == ("1", "2 in another base")
+    assert (part(shown["changes"], "text"), part(shown["changes"], "note")) == ("1", "2 in another knowledge base")
     assert learning_table.address("a b") == "learning?run=a%20b"
     assert "There is no run" in words(open_page("learning", run="nowhere"))
 

@@ -76,7 +76,7 @@ def run_cells(row: LearningRun, titles: Mapping[str, str]) -> dict[str, table.Ce
         "asked": wording.count(row.asked) if row.asked else table.text("did not ask", "muted"),
         "attempts": added,
         "changes": table.text(
-            wording.count(row.changes), "", f"{row.elsewhere:,} in another base" if row.elsewhere else ""
+            wording.count(row.changes), "", f"{row.elsewhere:,} in another knowledge base" if row.elsewhere else ""
         ),
         "at": table.age(row.last_at),
     }
