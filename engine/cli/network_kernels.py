@@ -177,7 +177,7 @@ def print_proof(console: Console, network: Network, proof: Proof) -> None:
                 in_network.ms(speed.paired_ms), f"{speed.speedup:.3f}x", f"{speed.low:.3f} to {speed.high:.3f}",
             )  # fmt: skip
         console.print(speeds)
-        for line in in_network.not_measured(proof.stack):
+        for line in in_network.not_measured(proof):
             console.print(escape(printable(line)), highlight=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("region", "alone", "in the network", "verdict", "why"):

@@ -255,7 +255,7 @@ def _last(record: Record, attempt: Attempt) -> Candidate | None:
 
 def _change(parent: Candidate, last: Candidate | None, *, is_on_gpu: bool) -> relative.Relative | None:
     new, old = last.trusted if last and not last.has_failed else None, parent.trusted
-    return relative.gain(new, old, is_on_gpu=is_on_gpu) if new and old else None
+    return relative.gain(new.figures, old.figures, is_on_gpu=is_on_gpu) if new and old else None
 
 
 def _outcome(last: Candidate | None, change: relative.Relative | None) -> Outcome:

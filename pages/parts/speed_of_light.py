@@ -35,6 +35,13 @@ def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float 
             f"{wording.quantity(float(limit.min_flop), 'FLOP')} of the reference. "
             f"{wording.capital(_executes(limit)) if limit.is_undercut else masks}."
         )
+    if limit.leaves_out_products:
+        took = f" This kernel takes {wording.latency(latency_ms)}." if latency_ms else ""
+        return (
+            "Limit not known for this task: it multiplies matrices, and its operations are not counted. Memory alone "
+            f"takes {wording.latency(limit.limit_ms)}, for moving {wording.quantity(float(limit.min_bytes), 'B')} at "
+            f"{_bandwidth(limit, memory_rate)}.{took}"
+        )
     if not limit.is_known:
         of = f" of {wording.latency(limit.measured_ms)}" if limit.measured_ms else ""
         return (
@@ -49,14 +56,19 @@ def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float 
         work = f"its {wording.quantity(float(limit.min_flop), 'FLOP')}{left} at {peak}"
         longer, shorter = (work, moving) if limit.compute_ms > limit.memory_ms else (moving, work)
         moving = f"{longer}, which takes longer than {shorter}"
+    else:
+        moving += "; its operations are not counted"
     text = f"Limit (theoretical minimum latency) {wording.latency(limit.limit_ms)}: {moving}."
     if share(limit, latency_ms) is None:
         return text
     return f"{text} This kernel takes {wording.latency(latency_ms)}: {percent(limit, latency_ms)} of the limit."
 
 
-def why_unknown(limit: HardwareLimit) -> str:
-    """Why a limit is not known, in a few words."""
+def why_unknown(limit: HardwareLimit, latency_ms: float | None = None) -> str:
+    """Why a limit is not known, in a few words, and what is known of a kernel of this latency."""
+    if limit.leaves_out_products:
+        alone = f"memory: {wording.significant(100 * limit.limit_ms / latency_ms, 2)} %; " if latency_ms else ""
+        return f"{alone}operations uncounted"
     if limit.is_undercut:
         return _executes(limit).replace(" floating-point", "")
     return "a kernel may skip operations" if limit.may_skip else "for this task"
@@ -79,7 +91,8 @@ def avoidable(limit: HardwareLimit | None, executed_share: float | None) -> str:
 
 def how_measured(limit: HardwareLimit, at: float | None) -> str:
     """Where a limit has its rates from, and when that was (seconds since the epoch)."""
-    is_counted = limit.may_skip or limit.is_undercut  # what is told then is the time for all that is counted
+    # What is told then is the time for all that is counted.
+    is_counted = limit.may_skip or limit.is_undercut or limit.leaves_out_products
     if not limit.is_known and not is_counted:
         return f"That kernel was timed {wording.moment(at)}." if at else ""
     by = f", {wording.moment(at)}" if at else ""
@@ -123,8 +136,8 @@ def are_apart(limits_ms: Sequence[float]) -> bool:
 
 def _bandwidth(limit: HardwareLimit, memory_rate: float | None) -> str:
     bandwidth = wording.quantity(limit.bandwidth_gb_s * 1e9, "B/s")
-    if not memory_rate:
-        return bandwidth
-    if limit.bandwidth_gb_s * 1e9 > CACHE * memory_rate:
-        return f"{bandwidth} (measured with copies of that size: part of the data stays in the caches)"
-    return f"{bandwidth} (device memory bandwidth)"
+    far = memory_rate or (limit.facts.memory_gb_s * 1e9 if limit.facts else 0.0)
+    if far and limit.bandwidth_gb_s * 1e9 > CACHE * far and not limit.is_raised:
+        memory = f"device memory alone gives {wording.quantity(far, 'B/s')}"
+        return f"{bandwidth} (measured with copies of that size: part of the data stays in the caches; {memory})"
+    return f"{bandwidth} (device memory bandwidth)" if memory_rate else bandwidth

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from storage.networks import proofs
 from storage.networks.proofs import Proof, Total
-from storage.networks.records import ChosenKernel, Network, Parity, RegionTried, Speed, StackMeasured, Verdict
+from storage.networks.records import MAX_AUTOTUNE, ChosenKernel, Network, Parity, RegionTried, Speed, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,11 @@ def _row(trial: RegionTried, kernel: ChosenKernel | None, in_place: Total | None
 
 
 MOST_COUNTED = 3
+NO_REASON = "it could not be called so with the kernels in it; this record does not hold the message"
+OWN_GRAPHS = (
+    "max-autotune makes CUDA graphs of its own accord, and PyTorch refuses them where a kernel keeps a tensor from one "
+    "call to the next"
+)
 WEIGHTED = "So many calls of each workload together, as the weights say that were given at the capture"
 
 OPTIMISTIC = (
@@ -151,7 +156,7 @@ def lines(network: Network, proof: Proof) -> list[str]:
     if proof.stack and proof.stack.speeds:
         text += ["| workload | way | without, ms | with, ms | faster | 95 % interval |", "|---|---|---|---|---|---|"]
         text += [_line(speed) for speed in proof.stack.speeds]
-        text += ["", *not_measured(proof.stack), ""]
+        text += ["", *not_measured(proof), ""]
     text += ["| region | alone, over eager | in the network | verdict |", "|---|---|---|---|"]
     for row in rows(network, proof):
         alone = f"{row.kernel.speedup:.3g}x" if row.kernel and row.kernel.speedup else ""
@@ -161,9 +166,17 @@ def lines(network: Network, proof: Proof) -> list[str]:
     return text
 
 
-def not_measured(stack: StackMeasured) -> list[str]:
-    """Why there is no figure with the kernels of a way to call the network, a sentence each."""
-    return [f"Not measured with the kernels, {way}: {why}" for way, why in stack.not_with_kernels.items()]
+def not_measured(proof: Proof) -> list[str]:
+    """Why there is no figure with the kernels of a way to call the network, a sentence each. Older records do not say
+    why."""
+    if (stack := proof.stack) is None:
+        return []
+    timed = {original.way for original in proof.originals if original.ms is not None} if stack.speeds else set()
+    untold = timed - {speed.before for speed in stack.speeds}
+    ways = [way for way in proof.started.ways if way in untold]
+    missing = {way: f"{NO_REASON}. {OWN_GRAPHS}" if way == MAX_AUTOTUNE else NO_REASON for way in ways}
+    missing |= stack.not_with_kernels
+    return [f"Not measured with the kernels, {way}: {why.rstrip('.')}." for way, why in missing.items()]
 
 
 def _line(speed: Speed) -> str:

@@ -9,6 +9,7 @@ told.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -248,7 +249,7 @@ def _ranked(
     saving_ms = max(0.0, in_place_ms - limit_ms / REACHED_SHARE) if limit_ms is not None else None
     ceiling = None if saving_ms is None else _ceiling(whole.best_ms, saving_ms)
     share = eager_ms / whole.eager_ms if whole.eager_ms else 0.0
-    reason = _why_not(region, share, in_place_ms / whole.best_ms if whole.best_ms else 0.0, saving_ms, whole.best_ms)
+    reason = _why_not(region, share, in_place_ms, saving_ms, whole)
     is_worth_it = not reason
     cost = experiences.get(region.kernel_class, Experience(0, 0)).words
     return Ranked(
@@ -277,14 +278,22 @@ def _in_place(uses: Iterable[RegionUse], weights: Mapping[str, float], whole: Wh
     return total, is_at_most
 
 
-def _why_not(region: Region, share: float, best_share: float, saving_ms: float | None, whole_ms: float) -> str:
+def _why_not(region: Region, share: float, in_place_ms: float, saving_ms: float | None, whole: Whole) -> str:
     if not region.task:
         return region.reason or "it has no task"
+    best_share = in_place_ms / whole.best_ms if whole.best_ms else 0.0
     if (most := max(share, best_share)) < LEAST_SAVING:
-        return f"it takes {100 * most:.1f} % of the network, and less than {LEAST_SAVING:.0%} cannot be measured in it"
-    if saving_ms is not None and saving_ms < LEAST_SAVING * whole_ms:
-        return f"near its limit: a kernel at {REACHED_SHARE:.0%} of it would save {100 * saving_ms / whole_ms:.1f} %"
+        way = "in eager PyTorch" if share >= best_share else f"by its best alternative, {whole.alternative}"
+        return f"it takes {_below(most)} of the network {way}; less than {LEAST_SAVING:.0%} cannot be measured in it"
+    if saving_ms is not None and saving_ms < LEAST_SAVING * whole.best_ms:
+        saved = _below(saving_ms / whole.best_ms)
+        return f"near its limit: a kernel at {REACHED_SHARE:.0%} of it would save {saved}"
     return ""
+
+
+def _below(share: float) -> str:
+    """A share below `LEAST_SAVING`, never rounded up to it."""
+    return f"{100 * share:.1f} %" if share < LEAST_SAVING - 0.0005 else f"{math.floor(1e4 * share) / 100:.2f} %"
 
 
 def _ceiling(whole_ms: float, saving_ms: float) -> float | None:

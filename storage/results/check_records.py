@@ -90,6 +90,15 @@ intervals meet because one is very wide."""
 BY_PAIRS = "the pairs of this timing alone tell the speed-up within "
 
 
+_TWO_CLOCKS = re.compile(r"a call's kernels take (?P<kernels>\S+) ms .*the call takes (?P<call>[\d.e+-]+) ms")
+MORE_THAN_THE_CALL = (
+    "; the kernels' time is the larger since the clocks time different calls: the device's adds up the kernels of "
+    "calls that the driver records, the evaluator's takes off what asking a worker takes, as measured with the "
+    "reference. They may be apart by a quarter of the call, its launches, and as much as the reference's calls scatter "
+    "and exceed their kernels"
+)
+
+
 def times_apart(twice: re.Match[str]) -> float:
     """How many times as large as the smaller the larger of two speed-ups is."""
     first, second = float(twice["first"]), float(twice["second"])
@@ -119,7 +128,7 @@ def left_out_in_words(left_out: Sequence[str]) -> str:
 def as_told(check_records: Iterable[CheckRecord]) -> list[CheckRecord]:
     """The checks of one result with what older engines wrote of them put right: they counted trials that were left out
     as made, called the width of the pairs alone what is known, and two timings far apart confirmed where their
-    intervals met."""
+    intervals met. And why kernels take longer than their call."""
     records = list(check_records)
     trials = [record for record in records if record.check.startswith(TRIAL)]
     left_out = [
@@ -136,6 +145,10 @@ def _told(record: CheckRecord, made: int, left_out: Sequence[str]) -> str:
     if record.check == RE_MEASURED:
         twice = TWICE.fullmatch(detail)
         return detail.replace(f"; {CONFIRMED}", f"; {MEET}") if twice and times_apart(twice) > AGREE else detail
+    if record.check == DEVICE_TIME and record.standing is CheckOutcome.HELD:
+        clocks = _TWO_CLOCKS.match(detail)
+        is_told = MORE_THAN_THE_CALL in detail or not clocks or float(clocks["kernels"]) <= float(clocks["call"])
+        return detail if is_told else detail + MORE_THAN_THE_CALL
     if detail.startswith(LEFT_OUT):
         return f"{LEFT_OUT}{why_left_out(detail.removeprefix(LEFT_OUT))}"
     if not left_out:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 SESSION_NOISE = 0.05
@@ -104,6 +104,10 @@ class _Kernel(Protocol):
     @property
     def speedup(self) -> float | None: ...
     @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+    @property
     def noise(self) -> float | None: ...
     @property
     def latency_ms(self) -> float | None: ...
@@ -111,12 +115,17 @@ class _Kernel(Protocol):
 
 def gain(new: _Kernel, old: _Kernel, *, is_on_gpu: bool) -> Relative | None:
     """How much faster one kernel is told to be than another, with the noise of two sessions: on a GPU the lower of both
-    ratios where eager took much longer beside it (`held_up`). None unless both were timed."""
+    ratios where eager took much longer beside it (`held_up`), and of figures too vague to tell by both ends of their
+    intervals. None unless both were timed."""
     if not new.speedup or not old.speedup:
         return None
     beside, before = (baseline_ms(kernel.speedup, kernel.latency_ms) for kernel in (new, old))
     factor = held_up(beside, before) if is_on_gpu else 1.0
-    return between_sessions(new.speedup / factor, new.noise or 0.0, old.speedup, old.noise or 0.0)
+    ratio = between_sessions(new.speedup / factor, new.noise or 0.0, old.speedup, old.noise or 0.0)
+    if is_known(ratio.noise) or not (new.low and new.high and old.low and old.high):
+        return ratio
+    ends = new.low / factor / old.high / (1 + SESSION_NOISE), new.high / factor / old.low * (1 + SESSION_NOISE)
+    return replace(ratio, ends=ends)
 
 
 def is_ahead(best: _Kernel, other: _Kernel, *, is_newer: bool, is_on_gpu: bool) -> bool:

@@ -477,6 +477,14 @@ def test_a_limit_of_before_masks_were_counted_is_not_known_where_the_task_masks_
     assert "1 GFLOP (what the masks leave) are computed at" in briefing.room(record.limit)
 
 
+def test_a_limit_without_the_task_s_products_is_told_to_a_model_as_not_known() -> None:
+    recurrent = replace(LIMIT, operators=(CalledOperator("gru", 1, -1),))
+    told = briefing.room(recurrent)
+    assert "The limit is not known: the reference multiplies matrices, and its operations are not counted." in told
+    assert "at least 100 MB cross memory at 100 GB/s, 1 ms." in told.lower().replace("mb", "MB").replace("gb", "GB")
+    assert "The hardware allows 2 ms" in briefing.room(replace(recurrent, min_flop=2_000_000_000)), "counted"
+
+
 def test_a_limit_that_a_kernel_undercut_is_told_to_a_model_as_not_known() -> None:
     limit = HardwareLimit("d", 100.0, 1000.0, 1_000_000, 2_000_000_000, executed_share=0.2317)
     told = briefing.room(limit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -552,8 +553,12 @@ def test_an_example_network_is_opened_by_a_click_and_offers_nothing_that_needs_w
         samples.write_run(home / "runs", sample_networks.chosen(region).run_id, depths=1)
     for path in (folder.path / files.REGIONS).iterdir():
         (path / "task.toml").write_text(f'name = "{path.name}"\n')
+    searched = tuple(SuiteTask(region, "task.py") for region in (*TRIALS, sample_networks.COVERED))
+    suites.append(suites.folder_of("tiny.regions"), Defined("tiny.regions", searched, (Arm("search"),)))
+    files.append(folder, SearchStarted("tiny.regions"))
     examples.export(folder, tmp_path / "archives" / "tiny.tar.xz", print)
     files.delete(folder)
+    shutil.rmtree(suites.folder_of("tiny.regions").path)
     monkeypatch.setattr(examples, "SHIPPED", tmp_path / "archives")
     app = open_page("networks")
     next(one for one in app.button if one.key == "open_network:tiny").click().run()
@@ -570,6 +575,8 @@ def test_an_example_network_is_opened_by_a_click_and_offers_nothing_that_needs_w
     assert [one.key for one in told.button] == ["delete:tiny", "ship_network"]
     assert "Ship" in everything(told)
     assert "Start runs for the ticked" not in everything(told)
+    left_behind = f"Not part of this example: the search of {sample_networks.COVERED}, whose run was"
+    assert left_behind in words(told).replace("\\", "")
     attn = open_page("networks", network="tiny", region="attn")
     assert not attn.button
     assert "A run needs the recorded tensors" in words(attn)

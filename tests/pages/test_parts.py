@@ -247,6 +247,7 @@ def test_a_speedup_whose_interval_is_wider_than_itself_is_told_as_that_interval(
     assert (wording.speedup(0.6, 0.51), wording.speedup(0.6, 0.5)) == ("unknown", "0.60×")
     wide = replace(second(0.97), noise=4.6)
     assert len(curve_marks.reference_lines(None, None, [2.0], True, [wide])[0]) == 1
+    assert alternatives.is_eager_best(wide), "as everywhere the medians say which alternative leads"
 
 
 def second(speedup: float | None, name: str = "torch.compile") -> BaselineRow:

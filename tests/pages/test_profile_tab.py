@@ -17,7 +17,7 @@ from storage import codec
 from storage.index import queries
 from storage.index.queries import MetricChangeRow, MetricRow
 from storage.results import counters
-from storage.results.hardware_limit import CalledOperator, HardwareLimit
+from storage.results.hardware_limit import CalledOperator, DeviceFacts, HardwareLimit
 from storage.results.observed import COPY, KERNELS, OWN, ObservedKernel, to_text
 from storage.results.policy import arithmetic_of
 from storage.results.profile_results import DISTURBED, LAUNCHES, Metric, ProfileResult, SourceLine
@@ -208,6 +208,9 @@ def test_the_limit_says_what_it_assumes_and_how_much_of_it_was_reached() -> None
     assert told.endswith("This kernel takes 3.25 ms: 92 % of the limit.")
     small = HardwareLimit("NVIDIA H200", 8030.3, 65971.0, 12_582_912, 2_147_483_648)
     assert "stays in the caches" in speed_of_light.sentence(small, None, 4.3007e12)
+    measured = replace(small, facts=DeviceFacts("sm_90a", 132, 4300.7))
+    assert "stays in the caches; device memory alone gives 4.30 TB/s)" in speed_of_light.sentence(measured, None)
+    assert "caches" not in speed_of_light.sentence(measured.raised_to(small.limit_ms / 2), None), "a kernel's own rate"
     assert ": its 137 GFLOP at 281 TFLOP/s, which takes longer than moving its 201 MB at 6.80 TB/s." in (
         speed_of_light.sentence(SQUARE, None)
     )

@@ -26,11 +26,11 @@ from storage.index.database import index_file, open_database
 from storage.index.ingest import Ingest
 from storage.index.queries.suites import run_results
 from storage.results.evaluation_results import CheckResult, TimingResult
-from storage.results.hardware_limit import HardwareLimit
+from storage.results.hardware_limit import CalledOperator, HardwareLimit
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.folder import find_run
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, everything, words
 from tests.samples import write_run
 from tests.storage.growth import created, grow
 
@@ -254,6 +254,33 @@ def test_a_kernel_that_took_the_limits_place_has_no_share_of_it_and_one_that_rea
     assert not app.exception
     shown = key_figures.headroom(run)
     assert (shown["value"], shown["note"]) == (share, tile)
+
+
+def test_memory_alone_is_no_limit_of_a_task_whose_products_were_not_counted(home: Path, open_page: Open) -> None:
+    bytes_alone = HardwareLimit("NVIDIA H200", 7919.8, 286867.0, 11_825_152, 0)  # 1.5 us
+    limit = replace(bytes_alone, operators=(CalledOperator("gru", 1, -1),))
+    timing = TimingResult((1.07,) * 3, (60.0,) * 3)
+    checked = ev.Checked(1, "c001", CheckResult(Verdict.PASSED, 1.0))
+    with open_database(index_file(home)) as db:
+        grow(db, home / "runs", ev.LimitMeasured(limit), created(1, "c001"), checked, ev.Timed(1, "c001", timing))
+        run = queries.run(db, "sample")
+        assert run is not None
+        figure = next(one for one in outcome.figures(db, run) if one.label == "Of the hardware limit")
+        assert queries.limit_speedup(db, "sample") is None
+        assert run_results(db, ["sample"])["sample"].limit_ms is None
+        told = run_report(db, "sample")
+    assert (figure.value, figure.note) == ("not known", "memory: 0.14 %; operations uncounted")
+    assert "it multiplies matrices, and its operations are not counted" in figure.about
+    assert figure.note in told
+    assert 'class="small name">hardware limit' not in told
+    open_page("run", run="sample")
+    shown = key_figures.headroom(run)
+    assert (shown["value"], shown["note"]) == (figure.value, figure.note)
+    kernel = everything(open_page("candidate", run="sample", candidate="c001"))
+    assert figure.note in kernel
+    assert "headroom" not in shown["note"] + kernel
+    assert bytes_alone.is_known, "an activation's operations take less than its bytes"
+    assert replace(limit, min_flop=1).is_known
 
 
 def test_a_limit_says_when_it_was_measured_and_what_is_uncertain_about_it(home: Path, open_page: Open) -> None:

@@ -19,7 +19,7 @@ from storage.index import queries
 from storage.index.database import index_file, open_database
 from storage.results import relative
 from storage.results.evaluation_results import TIMED_AGAIN, CheckResult, TimingResult
-from storage.results.relative import Relative
+from storage.results.relative import Measured, Relative
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.settings import RunState
@@ -30,13 +30,11 @@ from tests.pages.conftest import Open, everything, words
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
 
-@dataclass(frozen=True)
-class Figures:
+@dataclass(frozen=True, slots=True)
+class Figures(Measured):
     """A kernel as it was timed."""
 
-    speedup: float | None
-    noise: float | None
-    latency_ms: float | None
+    latency_ms: float
 
 
 SAID = "Kernel 1 has a lower latency than kernel 2, but a lower speed-up too: eager PyTorch is timed anew beside each"
@@ -57,13 +55,21 @@ def test_eager_is_told_beside_both_where_it_moved_by_more_than_the_noise() -> No
         "took 24.0 ms beside kernel 8 and 16.8 ms beside kernel 6."
     )
     assert moved(second, first, Relative(2.6, 0.5)) == moved(first, first, Relative(1.0, 0.01)) == ""
-    told = relative.gain(Figures(0.68, 0.1, 35.3), Figures(0.26, 0.1, 64.5), is_on_gpu=True)
+    told = relative.gain(Figures(0.68, 0.65, 0.7, 0.1, 35.3), Figures(0.26, 0.25, 0.27, 0.1, 64.5), is_on_gpu=True)
     assert told is not None
     assert told.speedup == pytest.approx(1.83, abs=0.01)
     assert moved(second, first, told) == (
         "Compared by latency: eager PyTorch is timed anew beside each kernel, and took 24.0 ms beside kernel 8 and "
         "16.8 ms beside kernel 6."
     ), "the ratio itself stands above"
+
+
+def test_of_two_kernels_known_as_ranges_alone_the_ratio_has_the_ends_of_both() -> None:
+    new, old = Figures(1.9, 0.9, 3.8, 0.8, 20.0), Figures(0.9, 0.5, 2.0, 0.9, 40.0)
+    told = relative.gain(new, old, is_on_gpu=False)
+    assert told is not None
+    noise = 1 + relative.SESSION_NOISE
+    assert (told.low, told.high) == pytest.approx((0.9 / 2.0 / noise, 3.8 / 0.5 * noise))
 
 
 def test_the_table_the_kernel_and_the_banner_say_why_the_best_has_not_the_lowest_latency(

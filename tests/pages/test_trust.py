@@ -351,6 +351,9 @@ def test_an_operators_row_says_what_it_did_how_often_and_for_how_long() -> None:
     assert (cells["calls"], cells["elements"], cells["share"]) == ("1", "4,096", "87.5 %")
     unknown = trust_tab.operator_cells(ObservedOperator("aten::_foreach_mul", "computes", 2.0, None, None))
     assert (unknown["elements"], unknown["share"]) == ("lists of tensors", wording.NONE)
+    untimed = [ObservedOperator("aten::conv2d", "computes", 4.0, 6e6, None)]
+    assert trust_tab.own_share(untimed).endswith("how much of the time is not known.")
+    assert "took 94 % of the GPU's time. What its operators took on the host" in trust_tab.own_share(untimed, 0.94)
 
 
 def test_a_kernels_row_says_whose_it_is_and_what_it_took() -> None:

@@ -11,6 +11,7 @@ from storage.networks.proofs import Proof
 from storage.networks.records import (
     COMPILED,
     EAGER,
+    MAX_AUTOTUNE,
     CaptureEnded,
     CaptureStarted,
     ChosenKernel,
@@ -144,7 +145,15 @@ def test_sentences_say_what_was_measured_and_what_was_not() -> None:
         STARTED, kept,
         StackMeasured(("norm",), (FAST,), (FAST,), not_with_kernels={"max-autotune": "a kernel keeps a tensor"}),
     )  # fmt: skip
-    assert "Not measured with the kernels, max-autotune: a kernel keeps a tensor" in in_network.lines(network, refused)
+    assert "Not measured with the kernels, max-autotune: a kernel keeps a tensor." in in_network.lines(network, refused)
+    ways = (EAGER, COMPILED, MAX_AUTOTUNE)
+    timed = [OriginalTimed("prefill", way, 9.0) for way in ways]
+    of_before = folded(replace(STARTED, ways=ways), *timed, kept, StackMeasured(("norm",), (FAST,), (FAST,)))
+    assert in_network.not_measured(of_before) == [
+        f"Not measured with the kernels, {COMPILED}: {in_network.NO_REASON}.",
+        f"Not measured with the kernels, {MAX_AUTOTUNE}: {in_network.NO_REASON}. {in_network.OWN_GRAPHS}.",
+    ]
+    assert in_network.not_measured(faster) == [], "no other way was asked for"
     unsure = folded(STARTED, kept, StackMeasured(("norm",), (same,), (same,)))
     assert "no difference beyond the noise" in in_network.headline(network, unsure)
     nothing = folded(STARTED, StackMeasured((), (), ()))

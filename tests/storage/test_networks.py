@@ -99,11 +99,16 @@ def test_what_is_not_worth_it_says_why_and_stands_last() -> None:
     no_task = replace(no_task, task="", reason="it has 90 operators")
     worth = region("worth", 1.0, "d")
     limits = limit("near", 4.45) | limit("worth", 0.1)
-    rows = ranking.ranked(network(near, small, no_task, worth), limits)
+    almost = region("almost", 0.0994, "e")  # of 10 ms
+    rows = ranking.ranked(network(near, small, no_task, worth, almost), limits)
     assert rows[0].region.name == "worth"
     reasons = {row.region.name: row.reason for row in rows}
     assert reasons["near"].startswith("near its limit: a kernel at 90% of it would save")
-    assert "less than 1% cannot be measured" in reasons["small"]
+    said = "it takes 0.5 % of the network in eager PyTorch; less than 1% cannot be measured in it"
+    assert reasons["small"] == said
+    assert reasons["almost"].startswith("it takes 0.99 % of the network"), "which is less than 1 %"
+    faster = ranking.ranked(network(region("small", 0.05, "b", compiled=0.04), compiled_ms=(5.0,)), {})
+    assert faster[0].reason.startswith("it takes 0.8 % of the network by its best alternative, torch.compile; less")
     assert reasons["big"] == "it has 90 operators"
 
 

@@ -28,6 +28,7 @@ from storage.results.check_records import (
     CheckOutcome,
     CheckRecord,
     Group,
+    as_told,
 )
 from storage.results.evaluation_results import CheckResult, TimingResult
 from storage.results.hardware_limit import HardwareLimit
@@ -230,7 +231,8 @@ def _device(session: Session, setting: Setting) -> list[CheckRecord]:
         )
     elif by_device(session, setting):
         detail += "; the call is short for the evaluator's clock, which agrees: the device's clock decides"
-    return [_check(name, CheckOutcome.FLAGGED if is_apart or disagrees else CheckOutcome.HELD, detail + host)]
+    standing = CheckOutcome.FLAGGED if is_apart or disagrees else CheckOutcome.HELD
+    return as_told([_check(name, standing, detail + host)])
 
 
 def _is_apart(session: Session, device: DeviceClock) -> bool:

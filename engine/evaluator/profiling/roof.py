@@ -67,7 +67,7 @@ def measured(installation: Installation, cache: Path, turn: Turn, *, again: bool
     """This machine's roof from the cache; measured now, alone inside `turn`, if there is none yet or when asked to look
     again.
 
-    Who asks to look again within ten minutes of the last look gets what that found.
+    Who asks to look again within ten minutes of the last look gets what that found, unless the machine was busy then.
 
     Raises:
         ToolchainError: the measuring program does not build or run here.
@@ -77,7 +77,9 @@ def measured(installation: Installation, cache: Path, turn: Turn, *, again: bool
     key = hashlib.sha256(json.dumps(key_parts).encode()).hexdigest()[:16]
     file = cache / f"machine-{key}.json"
     known_roof = Roof(**json.loads(file.read_text())) if file.exists() else None
-    if known_roof is None or (again and time.time() - file.stat().st_mtime > FRESH_S):
+    is_fresh = file.exists() and time.time() - file.stat().st_mtime <= FRESH_S
+    was_busy = known_roof is not None and (known_roof.others_share or 0.0) > quiet.BUSY
+    if known_roof is None or (again and (was_busy or not is_fresh)):
         with turn():
             others_share = quiet.wait()
             cache.mkdir(parents=True, exist_ok=True)

@@ -283,6 +283,12 @@ def _limit(limit: HardwareLimit | None) -> Iterator[str]:
             f"a correct kernel of this run executes {limit.executed_share:.2g} of them: part of the work is avoidable."
         )
         return
+    if limit.leaves_out_products:
+        yield (
+            "The limit is not known: the reference multiplies matrices, and its operations are not counted. At least "
+            f"{limit.min_bytes / 1e6:.4g} MB cross memory at {limit.bandwidth_gb_s:.4g} GB/s, {limit.memory_ms:.4g} ms."
+        )
+        return
     if not limit.is_known:
         of = f" of {limit.measured_ms:.4g} ms" if limit.measured_ms else ""
         yield (

@@ -53,7 +53,7 @@ def lacking(context: RunContext, candidate: Candidate) -> str:
         record.kernel_class,
         exemplars.architecture_of(limit),
         policy.arithmetic,
-        is_memory_bound=limit is not None and limit.memory_ms >= limit.limit_ms,
+        is_memory_bound=limit is not None and limit.bound_by == "memory" and not limit.leaves_out_products,
     )
     source, language = context.source(candidate), context.language.name
     return exemplars.lacking(context.toolchain.name, need, source, language).strip()

@@ -75,10 +75,12 @@ def told(first: Choice, second: Choice) -> str:
     if several := differences([first.run, second.run]):
         return _no_verdict(several)
     this, other = sorted((first, second), key=lambda choice: -choice.row.speedup)
-    ratio = relative.between_sessions(this.row.speedup, this.row.noise, other.row.speedup, other.row.noise)
-    if this.row.run_id == other.row.run_id:  # as the run's own pages tell it
+    is_one_run = this.row.run_id == other.row.run_id
+    if is_one_run:  # as the run's own pages tell it
         this, other = sorted((first, second), key=lambda choice: -choice.row.number)
-        ratio = relative.gain(this.row, other.row, is_on_gpu=this.run.run.is_on_gpu) or ratio
+    ratio = relative.gain(this.row, other.row, is_on_gpu=is_one_run and this.run.run.is_on_gpu)
+    if ratio is None:
+        return _no_verdict(["what was timed"])
     figure = wording.measured(ratio.speedup, ratio.noise, ratio.low, ratio.high)
     name, by = wording.capital(this.short_name), "by their speed-ups over eager PyTorch, each timed in its own session"
     if ratio.is_faster or ratio.is_slower:

@@ -214,7 +214,8 @@ def numbers(
     share = speed_of_light.share(limit, candidate.latency_ms)
     if limit is not None and not limit.is_known:
         about = f"{speed_of_light.sentence(limit, candidate.latency_ms)} {OF_TRUST}"
-        items.append(Figure("Of the hardware limit", speed_of_light.UNKNOWN, speed_of_light.why_unknown(limit), about))
+        why = speed_of_light.why_unknown(limit, candidate.latency_ms)
+        items.append(Figure("Of the hardware limit", speed_of_light.UNKNOWN, why, about))
     elif limit is not None and share is not None and share <= 1:
         about = f"{wording.latency(limit.limit_ms)}. {how_limited} {OF_TRUST}"
         items.append(Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms), about=about))

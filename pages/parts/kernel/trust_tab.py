@@ -261,16 +261,20 @@ def _draw_operators(candidate: CandidateRow, evaluation: EvaluationRow | None) -
         return
     rows = [table.Row(f"{i}", operator_cells(operator)) for i, operator in enumerate(operators)]
     name = "PyTorch operators that ran in forward, per call"
-    st.caption(wording.plain(own_share(operators)))
+    st.caption(wording.plain(own_share(operators, observed.own_share(evaluation.evidence) if evaluation else None)))
     table.draw(name, OPERATORS, rows, key=f"operators:{candidate.candidate_id}", is_compact=True, is_folding=True)
 
 
-def own_share(operators: Sequence[ObservedOperator]) -> str:
-    """How much of a call was the kernel's own code, as far as times tell."""
+def own_share(operators: Sequence[ObservedOperator], of_device: float | None = None) -> str:
+    """How much of a call was the kernel's own code, as far as times tell: of a GPU `of_device`, what the file's own
+    kernels took of the device's time."""
     computing = [operator.share for operator in operators if operator.does == "computes"]
     if not computing:
         return "All computing was the kernel's own code."
     if any(share is None for share in computing):
+        if of_device is not None:
+            took = f"the file's own kernels took {100 * of_device:.0f} % of the GPU's time"
+            return f"PyTorch computed a part of it: {took}. What its operators took on the host is not known."
         return "PyTorch computed a part of it; how much of the time is not known."
     library = min(1.0, sum(share for share in computing if share is not None))
     return f"Share of the call's time: own code {100 * (1 - library):.0f} %, PyTorch's operators {100 * library:.0f} %."

@@ -11,7 +11,10 @@ from pages.parts import access, index, wording
 from pages.parts.network import network_dialogs
 from storage.networks import in_network
 
-ABOUT = "with every figure, prompt, reply and kernel of their search. Read them, and ship their kernels, without a GPU."
+ABOUT = (
+    "with every figure, and with prompts, replies and kernels of the runs of their search that had ended. Read them, "
+    "and ship their kernels, without a GPU."
+)
 
 
 def waiting() -> list[ExampleNetwork]:

@@ -89,6 +89,11 @@ def searched(stands: Standing, runs: Mapping[str, Sequence[RunRow]]) -> list[str
     return [*of_suite, *(region for region, rows in runs.items() if any(map(_is_at_work, rows)))]
 
 
+def without_run(suite: Suite | None, runs: Mapping[str, Sequence[RunRow]]) -> list[str]:
+    """Regions that a suite searches and that have no run here."""
+    return [cell.cell.task for cell in suite.planned if cell.cell.task not in runs] if suite else []
+
+
 def _is_at_work(run: RunRow) -> bool:
     return not run.state.is_finished and run_state.has_engine(run.run_id)
 
@@ -136,6 +141,11 @@ def draw(
             _state(folder, stage, stands, found)
         if stands.proof is not None:
             result(network, stands.proof)
+        if network.is_example and (left_behind := without_run(network_folders.suite_of(stands), runs)):
+            st.caption(
+                f"Not part of this example: the search of {_named(left_behind)}, whose "
+                f"{'run was' if len(left_behind) == 1 else 'runs were'} not over or not there when it was made."
+            )
         if stage is Stage.OVER and not network.is_example and (fresh := unmeasured(stands.proof, found)):
             st.info(
                 f"{_named(fresh)} {'has' if len(fresh) == 1 else 'have'} a kernel that was not measured in the network "

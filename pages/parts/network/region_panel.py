@@ -75,7 +75,7 @@ def _figures(row: Ranked) -> list[Figure]:
     region = row.region
     by = f"at most, by {row.alternative}" if row.is_at_most else f"by {row.alternative}"
     return [
-        Figure("Share", wording.quantity(row.share, "", is_share=True), "of the network as it is"),
+        Figure("Share", wording.quantity(row.share, "", is_share=True), "of the network in eager PyTorch"),
         Figure("Calls", wording.quantity(row.calls, "")),
         Figure("In place", wording.latency(row.in_place_ms), by),
         Figure("Limit", wording.latency(row.limit_ms)),

@@ -26,7 +26,7 @@ LIMITED = f"if it alone reached {REACHED_SHARE:.0%} of its limit".replace("%", "
 COLUMNS = [
     table.Column("region", "Region", help="equal places of the network, one task"),
     table.Column("state", "State", "words", "whether it is worth a kernel, or what came of its kernel in the network"),
-    table.Column("share", "Share", help="of the network as it is"),
+    table.Column("share", "Share of eager", help="of the time that the network takes in eager PyTorch"),
     table.Column("calls", "Calls", "right", "of one call of every workload, by its weight"),
     table.Column("ms", "In place", "right", "what its places take together in the network, by the best alternative"),
     table.Column("limit", "Limit", "right", "what the hardware would allow for all its calls"),

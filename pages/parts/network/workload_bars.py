@@ -60,14 +60,14 @@ def draw(network: Network, limits: Mapping[str, RegionLimited], proof: Proof | N
         st.caption(
             f"{ABOUT if are_marked else NO_MARK} {AFTERWARDS if stack is None else PAIRED if stack.best else NONE_KEPT}"
         )
+    for line in in_network.not_measured(proof) if proof else []:
+        st.caption(wording.plain(line))
     names = [workload.name for workload in network.workloads]
     if stack and (speeds := [speed for speed in stack.speeds if speed.workload in names]):
         with st.expander("Every way to call it, without and with the kernels", icon=":material/table_rows:"):
             rows = [table.Row(f"{number}", _way(speed)) for number, speed in enumerate(speeds)]
             columns = WAYS if any(speed.after_bytes for speed in speeds) else WAYS[:-1]
             table.draw("Ways to call the network", columns, rows, key="ways", is_cards=True, is_compact=True)
-            for line in in_network.not_measured(stack):
-                st.caption(wording.plain(line))
 
 
 def _way(speed: Speed) -> dict[str, table.Cell]:

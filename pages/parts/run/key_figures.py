@@ -153,12 +153,14 @@ def headroom(run: RunRow) -> dict[str, Any]:
     how = outcome.limit_measured(index.current(), run.run_id)
     sentence = f"{speed_of_light.sentence(limit, run.best_latency_ms)} {how}"
     if not limit.is_known:
-        note = speed_of_light.why_unknown(limit)
+        note = speed_of_light.why_unknown(limit, run.best_latency_ms)
         return {"label": label, "value": speed_of_light.UNKNOWN, "note": note, "share": None, "title": sentence}
     if share is None:
         return {"label": label, "value": wording.NONE, "note": f"limit {wording.latency(limit.limit_ms)}",
                 "share": None, "title": sentence}  # fmt: skip
     left = f"{wording.significant(1 / share, 2)}× headroom" if share < 0.995 else "no headroom"
+    if not limit.min_flop and share < 0.995:  # what is not counted can only bring the limit nearer
+        left = f"at most {left}"
     if share > ABOVE:
         left = "faster than the measured limit"
     value = speed_of_light.percent(limit, run.best_latency_ms)

@@ -46,7 +46,7 @@ def vague(baselines: Sequence[BaselineRow]) -> list[BaselineRow]:
 
 def is_eager_best(fastest: BaselineRow | None) -> bool:
     """Whether the fastest of all others is slower than eager."""
-    return fastest is not None and any((row.speedup or 0.0) < 1 for row in known([fastest]))
+    return fastest is not None and 0 < (fastest.speedup or 0.0) < 1
 
 
 def named(fastest: BaselineRow) -> str:

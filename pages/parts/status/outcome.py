@@ -16,6 +16,7 @@ from storage.index.queries import AttemptRow, BaselineRow, ElsewhereRow, Evaluat
 from storage.index.queries.call_outcomes import call_outcomes
 from storage.results import flags, relative
 from storage.results.evaluation_results import BUSY_PERCENT, TIMED_AGAIN, used_by_others
+from storage.results.hardware_limit import HardwareLimit
 from storage.run.settings import RunState
 from storage.run.steering.command_arguments import MANUAL
 
@@ -49,7 +50,7 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
         ),
         *alternatives.figures(queries.baseline(db, run.run_id), run.best_measured),
         Figure(
-            "Of the hardware limit", speed_of_light.percent(limit, run.best_latency_ms), limit.model if limit else "",
+            "Of the hardware limit", speed_of_light.percent(limit, run.best_latency_ms), _limit_note(limit, run),
             f"{speed_of_light.sentence(limit, run.best_latency_ms)} {limit_measured(db, run.run_id)}" if limit else "",
         ),
         Figure("Correct kernels", wording.share(run.passed, run.passed + run.failed), "of those judged"),
@@ -202,6 +203,13 @@ def to_look_at(db: Database, run_id: str, candidate_id: str) -> tuple[int, str]:
     check_records = queries.check_records(db, run_id, candidate_id)
     looks = [flag for flag in flags.flags(check_records) if flag.is_look]
     return flags.to_look_at(check_records), " ".join(f"{flag.check}: {flag.advice}" for flag in looks)
+
+
+def _limit_note(limit: HardwareLimit | None, run: RunRow) -> str:
+    """On which device, or why there is no share of it."""
+    if limit is None:
+        return ""
+    return limit.model if limit.is_known else speed_of_light.why_unknown(limit, run.best_latency_ms)
 
 
 def decided(db: Database, run_id: str, candidate_id: str) -> str:

@@ -191,6 +191,8 @@ class FamilyRow:
     is_best: bool
     is_tied: bool
     summary: str
+    low: float | None = None
+    high: float | None = None
     noise: float | None = None
     latency_ms: float | None = None
 

@@ -166,6 +166,8 @@ class _Risen(NamedTuple):
 
     speedup: float
     number: int
+    low: float
+    high: float
     noise: float
     latency_ms: float
 
@@ -192,14 +194,15 @@ def depth_spread(db: Database, run_id: str) -> list[DepthSpreadRow]:
 def rises(db: Database, run_id: str) -> list[RiseRow]:
     """The best so far along the axis, only where it changes: a kernel timed late counts from its own place on."""
     sql = f"""
-    WITH placed AS (SELECT number, depth, speedup, noise, latency_ms, {PLACE} AS x FROM kernels
-            WHERE run_id = $run {SIBLINGS}),
-        risen AS (SELECT x, speedup, number, noise, latency_ms, FALSE AS is_last FROM placed WHERE speedup IS NOT NULL
-            QUALIFY speedup > coalesce(max(speedup) OVER (ORDER BY x ROWS BETWEEN UNBOUNDED PRECEDING
-                AND 1 PRECEDING), 0))
-    SELECT x, speedup, number, noise, latency_ms FROM (
+    WITH placed AS (SELECT number, depth, speedup, low, high, noise, latency_ms, {PLACE} AS x
+            FROM kernels WHERE run_id = $run {SIBLINGS}),
+        risen AS (SELECT x, speedup, number, low, high, noise, latency_ms, FALSE AS is_last FROM placed
+            WHERE speedup IS NOT NULL QUALIFY speedup > coalesce(max(speedup) OVER (ORDER BY x
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))
+    SELECT x, speedup, number, low, high, noise, latency_ms FROM (
         FROM risen UNION ALL SELECT (SELECT max(depth) FROM placed), max(speedup), arg_max(number, speedup),
-            arg_max(noise, speedup), arg_max(latency_ms, speedup), TRUE FROM risen)
+            arg_max(low, speedup), arg_max(high, speedup), arg_max(noise, speedup), arg_max(latency_ms, speedup), TRUE
+            FROM risen)
     WHERE speedup IS NOT NULL ORDER BY is_last, x"""
     (toolchain,) = fetch.of_run(db, run_id, "toolchain") or ("cpu",)
     rows: list[RiseRow] = []

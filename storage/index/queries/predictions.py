@@ -17,6 +17,8 @@ class Timed:
     """What tells how fast a kernel is beside another (`relative.gain`)."""
 
     speedup: float | None
+    low: float | None
+    high: float | None
     noise: float | None
     latency_ms: float | None
 
@@ -39,9 +41,13 @@ class PredictionRow:
     number: int | None
     base_number: int | None
     speedup: float | None
+    low: float | None
+    high: float | None
     noise: float | None
     latency_ms: float | None
     base_speedup: float | None
+    base_low: float | None
+    base_high: float | None
     base_noise: float | None
     base_latency_ms: float | None
     is_on_gpu: bool
@@ -49,7 +55,7 @@ class PredictionRow:
     @property
     def measured(self) -> Relative | None:
         """How much faster than the base it is (`relative.gain`); None unless both are timed."""
-        base = Timed(self.base_speedup, self.base_noise, self.base_latency_ms)
+        base = Timed(self.base_speedup, self.base_low, self.base_high, self.base_noise, self.base_latency_ms)
         return relative.gain(self, base, is_on_gpu=self.is_on_gpu)
 
 
@@ -71,17 +77,18 @@ _CALLED = "SELECT run_id, step, arg_max(model, seq) AS model FROM calls GROUP BY
 # line are the kernels that the prediction holds for: the one that was made, and its repairs. `{which}` chooses runs.
 # `change`: what tells a change of a kernel from another, in all runs where device and both sources are known.
 _RESULTS = """
-lines AS (SELECT run_id, unnest(predictions) AS seq, candidate_id, base_id, number, speedup, noise, latency_ms,
-    first_timed_seq
-    FROM kernels WHERE {which}),
+lines AS (SELECT run_id, unnest(predictions) AS seq, candidate_id, base_id, number, speedup, low, high, noise,
+    latency_ms, first_timed_seq FROM kernels WHERE {which}),
 ended AS (SELECT l.run_id, l.seq, arg_max(l.base_id, l.candidate_id) AS base_id,
     arg_max(l.candidate_id, l.first_timed_seq) FILTER (WHERE l.speedup IS NOT NULL) AS candidate_id,
     arg_max(l.number, l.first_timed_seq) FILTER (WHERE l.speedup IS NOT NULL) AS number,
     arg_max(l.speedup, l.first_timed_seq) AS speedup,
+    arg_max(l.low, l.first_timed_seq) AS low, arg_max(l.high, l.first_timed_seq) AS high,
     arg_max(l.noise, l.first_timed_seq) AS noise,
     arg_max(l.latency_ms, l.first_timed_seq) AS latency_ms FROM lines l GROUP BY l.run_id, l.seq),
 results AS (SELECT e.*, p.step, p.technique, p.gain AS predicted, b.number AS base_number, b.speedup AS base_speedup,
-    b.noise AS base_noise, b.latency_ms AS base_latency_ms, t.toolchain <> 'cpu' AS is_on_gpu, t.created_at,
+    b.low AS base_low, b.high AS base_high, b.noise AS base_noise, b.latency_ms AS base_latency_ms,
+    t.toolchain <> 'cpu' AS is_on_gpu, t.created_at,
     CASE WHEN t.device_model <> '' AND b.source_blob <> '' AND k.source_blob <> '' THEN [t.task_name, t.sizes,
         t.language, t.toolchain, t.device_model, t.precision, b.source_blob, k.source_blob]
         ELSE [e.run_id, e.seq::VARCHAR] END AS change
@@ -92,8 +99,10 @@ results AS (SELECT e.*, p.step, p.technique, p.gain AS predicted, b.number AS ba
 _ROWS = f"""
 WITH called AS ({_CALLED}), {_RESULTS}
 SELECT p.run_id, p.seq, coalesce(c.model, '') AS model, p.technique, p.predicted, p.candidate_id,
-    p.number, p.base_number, p.speedup, p.noise, p.latency_ms, p.base_latency_ms, p.is_on_gpu,
+    p.number, p.base_number, p.speedup, p.low, p.high, p.noise, p.latency_ms, p.base_latency_ms, p.is_on_gpu,
     CASE WHEN p.speedup IS NOT NULL THEN p.base_speedup END AS base_speedup,
+    CASE WHEN p.speedup IS NOT NULL THEN p.base_low END AS base_low,
+    CASE WHEN p.speedup IS NOT NULL THEN p.base_high END AS base_high,
     CASE WHEN p.speedup IS NOT NULL THEN p.base_noise END AS base_noise
 FROM results p LEFT JOIN called c ON c.run_id = p.run_id AND c.step = p.step
 """

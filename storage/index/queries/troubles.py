@@ -85,7 +85,11 @@ class TroubleRow:
     budget_seq: int | None
     last_event_at: float | None
     base_id: str | None = None
+    newest_low: float | None = None
+    newest_high: float | None = None
     newest_latency_ms: float | None = None
+    base_low: float | None = None
+    base_high: float | None = None
     base_latency_ms: float | None = None
     is_on_gpu: bool = False
     idle_since: float | None = None
@@ -93,15 +97,15 @@ class TroubleRow:
     @property
     def newest(self) -> Relative | None:
         """How much faster the newest kernel is than its base (`relative.gain`); None unless both are timed."""
-        newest = Timed(self.newest_speedup, self.newest_noise, self.newest_latency_ms)
-        base = Timed(self.base_speedup, self.base_noise, self.base_latency_ms)
-        return relative.gain(newest, base, is_on_gpu=self.is_on_gpu)
+        new = self.newest_speedup, self.newest_low, self.newest_high, self.newest_noise, self.newest_latency_ms
+        base = self.base_speedup, self.base_low, self.base_high, self.base_noise, self.base_latency_ms
+        return relative.gain(Timed(*new), Timed(*base), is_on_gpu=self.is_on_gpu)
 
 
 _TROUBLES = f"""
 WITH chosen AS (SELECT unnest($ids::VARCHAR[]) AS run_id),
  ended AS (SELECT * FROM depths WHERE run_id IN (SELECT run_id FROM chosen)),
- known AS (SELECT run_id, candidate_id, number, depth, speedup, noise, latency_ms, verdict, message, judged_seq AS seq,
+ known AS (SELECT run_id, candidate_id, number, depth, speedup, low, high, noise, latency_ms, verdict, message, judged_seq AS seq,
     is_best OR is_tied AS is_top FROM kernels WHERE run_id IN (SELECT run_id FROM chosen)),
  tops AS (SELECT run_id, min(depth) AS depth, max(seq) AS seq FROM known WHERE is_top GROUP BY run_id),
  stale AS (SELECT e.run_id, count(*) AS since_gain FROM ended e JOIN tops g
@@ -124,7 +128,8 @@ SELECT r.run_id, w.id AS newest_id, n.number AS newest_number, w.depth AS newest
     coalesce(len(recent.verdicts) = 2 AND recent.verdicts[1] <> 'passed' AND recent.verdicts[1] = recent.verdicts[2]
         AND recent.classes[1] = recent.classes[2], FALSE) AS is_repeated,
     [] AS budgets, NULL AS budget_seq, NULL AS last_event_at, w.base_id,
-    n.latency_ms AS newest_latency_ms, b.latency_ms AS base_latency_ms
+    n.low AS newest_low, n.high AS newest_high, n.latency_ms AS newest_latency_ms,
+    b.low AS base_low, b.high AS base_high, b.latency_ms AS base_latency_ms
 FROM chosen r LEFT JOIN newest w USING (run_id) LEFT JOIN stale USING (run_id) LEFT JOIN recent USING (run_id)
 LEFT JOIN tops USING (run_id)
 LEFT JOIN known n ON n.run_id = r.run_id AND n.candidate_id = w.id

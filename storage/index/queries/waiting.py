@@ -58,8 +58,8 @@ def bars(db: Database, run_ids: Sequence[str], since: float = 0.0, apart: bool =
     among them. `apart`: each device has a lane of its own, else all have one."""
     given = {"ids": list(run_ids), "since": since}
     chosen = _APART if apart else _TOGETHER
-    each = fetch.rows(db, Bar, f"{_EACH.format(chosen=chosen)} LIMIT {MOST_BARS + 1}", given)
-    return each if len(each) <= MOST_BARS else fetch.rows(db, Bar, _MERGED.format(chosen=chosen), given)
+    ((count,),) = fetch.tuples(db, f"SELECT count(*) FROM ({_TOGETHER})", given)
+    return fetch.rows(db, Bar, (_EACH if count <= MOST_BARS else _MERGED).format(chosen=chosen), given)
 
 
 def going_on(db: Database, run_ids: Sequence[str], until: float) -> dict[str, list[Span]]:

@@ -16,7 +16,7 @@ from engine.evaluator.checks.candidate_failures import Failure
 from engine.evaluator.checks.clock import Call, DeviceClock, Session, TracedCall
 from engine.evaluator.checks.launches import Launched, Launches, Trace, kernel_names
 from engine.evaluator.processes import observer
-from storage.results.check_records import CheckOutcome, CheckRecord
+from storage.results.check_records import MORE_THAN_THE_CALL, CheckOutcome, CheckRecord, as_told
 from storage.results.evaluation_results import TimedWorkload, TimingResult, is_improvement
 from storage.results.policy import EVERYTHING, Policy
 from storage.results.vocabulary import Verdict
@@ -355,6 +355,19 @@ def test_a_call_that_is_longer_than_its_kernels_and_launches_is_flagged(
     clock: DeviceClock, standing: CheckOutcome
 ) -> None:
     assert second(clock).standing is standing, second(clock).detail
+
+
+def test_kernels_that_take_longer_than_their_call_are_explained() -> None:
+    timed = session(calls(1000 * US), calls(2000 * US))
+    longer, shorter = (
+        timing_checks.of(timed, replace(SETTING, device=DeviceClock([pair] * 3, 1)))[1]
+        for pair in ((1.1, 2.1), (0.99, 2.0))
+    )
+    assert longer.standing is shorter.standing is CheckOutcome.HELD
+    assert longer.detail.endswith(MORE_THAN_THE_CALL)
+    assert MORE_THAN_THE_CALL not in shorter.detail
+    of_before = replace(longer, detail=longer.detail.removesuffix(MORE_THAN_THE_CALL))
+    assert as_told([of_before, longer]) == [longer, longer], "once"
 
 
 def test_a_long_call_that_is_not_explained_is_flagged_though_the_evaluators_clock_decides() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -18,6 +19,7 @@ from engine.evaluator.checks.candidate_failures import TimedCallFailed
 from engine.evaluator.machine import lease
 from engine.evaluator.processes import timing
 from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains import cpu as cpu_toolchain
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from storage.results.check_records import CheckOutcome, CheckRecord, Group
 from storage.results.evaluation_results import CheckResult, TimingResult
@@ -246,6 +248,23 @@ def test_a_speed_up_beyond_the_policy_is_measured_again_in_a_fresh_process(cpu: 
     assert again.standing in (CheckOutcome.HELD, CheckOutcome.FLAGGED)
     assert "first" in again.detail
     assert "then" in again.detail
+
+
+def test_a_limit_measured_on_a_busy_machine_is_measured_again_before_a_kernel_is_suspected(
+    cpu: CpuToolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_toolchain, "cache_folder", lambda: tmp_path)
+    task = tasks.find("swish").task("cpu", {"batch_size": 16, "dim": 4104})
+    known = cpu.limit(task)
+    (file,) = tmp_path.glob("machine-*.json")
+    seen = json.loads(file.read_text())
+    slow = {size: rate / 1e4 for size, rate in seen["copy_gb_s"].items()}
+    file.write_text(json.dumps(seen | {"copy_gb_s": slow, "others_share": 0.0}))
+    assert cpu.limit(task).limit_ms > 1e3 * known.limit_ms, "ten minutes are not over, and the machine was quiet"
+    file.write_text(json.dumps(seen | {"copy_gb_s": slow, "others_share": 0.9}))
+    result = cpu.time(task, kernels.SWISH)
+    assert isinstance(result, TimingResult), result.message
+    assert (result.proofs[-1].check, result.proofs[-1].standing) == ("re-measured", CheckOutcome.ABSENT)
 
 
 @pytest.mark.parametrize(("beside", "is_refused"), [((0.36, 0.2), False), ((0.36, 0.36), True)])

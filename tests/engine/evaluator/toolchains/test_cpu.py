@@ -11,11 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from engine.errors import ToolchainError
 from engine.evaluator import tasks
 from engine.evaluator.build.host import installation
-from engine.evaluator.checks import timing_checks
+from engine.evaluator.checks import flop_formulas, timing_checks
 from engine.evaluator.machine.worker_limits import Times
 from engine.evaluator.processes import half_baseline
 from engine.evaluator.tasks import Task
@@ -86,6 +87,28 @@ def test_operations_that_the_reference_masks_are_not_counted_for_the_limit(cpu: 
     limit = cpu.limit(causal)
     assert limit.min_flop == 2 * 2 * (2 * 128 * 129 // 2 * 32)
     assert (limit.leaves_masked_out, limit.is_known) == (True, True)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_products_of_recurrent_layers_are_counted_for_the_limit(cpu: CpuToolchain, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "recurrent.py"
+    path.write_text(
+        "import torch\nimport torch.nn as nn\n\n\nclass Model(nn.Module):\n"
+        f"    def __init__(self):\n        super().__init__()\n        self.layers = nn.{kind}(16, 32, 2)\n\n"
+        "    def forward(self, x):\n        return self.layers(x)[0]\n\n\n"
+        "def get_inputs():\n    return [torch.rand(5, 3, 16)]\n\n\ndef get_init_inputs():\n    return []\n"
+    )
+    limit = cpu.limit(tasks.files.read(path).task("cpu"))
+    gates = {"LSTM": 4, "GRU": 3}[kind]
+    assert limit.min_flop == 2 * 5 * 3 * gates * 32 * (16 + 32 + 32 + 32)
+    assert limit.is_known
+
+
+def test_products_of_a_library_s_recurrent_layer_are_counted_in_each_layout() -> None:
+    weights = [torch.empty(96, 16), torch.empty(96, 32), torch.empty(96), torch.empty(96)]
+    for shape in ((5, 3, 16), (3, 5, 16), (15, 16)):  # by time, by sample, packed
+        flop = flop_formulas.flop_of(torch.ops.aten._cudnn_rnn.default, (torch.empty(shape), weights, 4), {}, None)
+        assert flop == 2 * 15 * 96 * (16 + 32)
 
 
 def test_weights_of_the_reference_are_handed_to_a_candidate_with_the_same_names(
