@@ -105,8 +105,8 @@ class TroubleRow:
 _TROUBLES = f"""
 WITH chosen AS (SELECT unnest($ids::VARCHAR[]) AS run_id),
  ended AS (SELECT * FROM depths WHERE run_id IN (SELECT run_id FROM chosen)),
- known AS (SELECT run_id, candidate_id, number, depth, speedup, low, high, noise, latency_ms, verdict, message, judged_seq AS seq,
-    is_best OR is_tied AS is_top FROM kernels WHERE run_id IN (SELECT run_id FROM chosen)),
+ known AS (SELECT run_id, candidate_id, number, depth, speedup, low, high, noise, latency_ms, verdict, message,
+    judged_seq AS seq, is_best OR is_tied AS is_top FROM kernels WHERE run_id IN (SELECT run_id FROM chosen)),
  tops AS (SELECT run_id, min(depth) AS depth, max(seq) AS seq FROM known WHERE is_top GROUP BY run_id),
  stale AS (SELECT e.run_id, count(*) AS since_gain FROM ended e JOIN tops g
     ON g.run_id = e.run_id AND e.depth > g.depth GROUP BY e.run_id),
