@@ -173,6 +173,8 @@ def _summary(
                 _recorded_calls(setup, _variant(task, fields), fields["budget"]),
             )
         )  # fmt: skip
+        if beside := forecast.beside_demo(setup.toolchain):
+            st.caption(f":material/info: {beside}")
     waits = (CHECKING, TRIED_FIRST) if is_being_tried else None
     if not supervisor.estimated(source, fields["backward"])[0]:
         waits = WEIGHING, WEIGHED_FIRST

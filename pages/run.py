@@ -135,7 +135,7 @@ def draw_side(run: RunRow, state: RunState, shown: RunRow, chosen: str) -> None:
     spending.draw(run, state, shown)
     with pinned_snapshot.view(run_id):
         spending.draw_time(shown, pinned_snapshot.state_of(shown))
-    settings_list.draw(run_id)
+    settings_list.draw(run)
     command_list.draw(run)
     with pinned_snapshot.view(run_id):
         activity.draw_feed(shown)

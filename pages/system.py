@@ -76,6 +76,7 @@ with st.container(horizontal=True, vertical_alignment="center", horizontal_align
     st.title("System", anchor=False, width="content")
     st.button("Check again", icon=":material/refresh:", on_click=examined.ask_again, key="again")
 memory()
-behind.draw()
-devices()
-report()
+with st.container(key="system_tables"):
+    behind.draw()
+    devices()
+    report()

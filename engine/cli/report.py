@@ -65,7 +65,8 @@ def print_run(console: Console, folder: RunFolder) -> None:
     if record.settings.strategy in catalogue.names():
         catalogue.description(record.settings.strategy)  # waits until one of somebody's own is described
     words = "; ".join(
-        f"{label[:1].lower()}{label[1:]}: {value}" for label, value in catalogue.in_words(record.settings)
+        f"{label[:1].lower()}{label[1:]}: {value}"
+        for label, value in catalogue.in_words(record.settings, record.kernel_class)
     )
     if record.settings.prompts.hash:
         console.print(f"prompts: {record.settings.prompts.in_words}", highlight=False, markup=False)

@@ -4,17 +4,18 @@ nothing in them acts as markup."""
 from __future__ import annotations
 
 import html
+import math
 import re
 import time
 import urllib.parse
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
 from storage.results import flags
 from storage.results.check_records import CheckOutcome, Group
+from storage.results.in_words import NO_DRIVER, NO_DRIVER_OF_OLD, PASTED, YOURS
 from storage.results.in_words import NONE as NONE
-from storage.results.in_words import PASTED, YOURS
 from storage.results.in_words import UNKNOWN as UNKNOWN
 from storage.results.in_words import count as count
 from storage.results.in_words import latency as latency
@@ -367,6 +368,17 @@ def percent(value: float | None) -> str:
     return NONE if value is None else f"{round(100 * value)} %"
 
 
+def percents(parts: Sequence[float]) -> list[str]:
+    """Shares of their sum, which is above 0, as percentages that add up to 100: rounded up are those that miss least of
+    the next one."""
+    exact = [100 * part / sum(parts) for part in parts]
+    shown = [math.floor(value) for value in exact]
+    nearest = sorted(range(len(parts)), key=lambda place: shown[place] - exact[place])
+    for place in nearest[: 100 - sum(shown)]:
+        shown[place] += 1
+    return [f"{value} %" for value in shown]
+
+
 def moment(at: float | None) -> str:
     """A date and time with its zone."""
     if at is None:
@@ -403,6 +415,11 @@ def capital(text: str) -> str:
 def task(name: str) -> str:
     """A task's name where it stands for itself: "Square matmul"; of a module that was pasted without one what it is."""
     return capital(re.sub(PASTED, YOURS, name).replace("_", " "))
+
+
+def reason(text: str) -> str:
+    """Why a run came to its state, as its engine noted it, in the words of today."""
+    return re.sub(NO_DRIVER_OF_OLD, NO_DRIVER, text)
 
 
 def opened(text: str) -> str:

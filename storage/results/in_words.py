@@ -10,6 +10,12 @@ PASTED = "_v" + 8 * "[0-9a-f]" + "(-|$)"
 """Within the name of a task: that it is a module which somebody gave without a name, or with one that is taken. What
 tells its texts apart stands there, and `YOURS` in its place on screen."""
 YOURS = r" (your module)\1"
+NO_DRIVER = "no NVIDIA driver was found"
+NO_DRIVER_OF_OLD = (
+    r"the NVIDIA driver.s library \S+ cannot be loaded \([^()]*No such file or directory\)"
+    r"( \(CUDA_VISIBLE_DEVICES [^()]*\))?"
+)
+"""How the end of a run told it before; `NO_DRIVER` stands in its place on screen."""
 NONE = "–"
 UNKNOWN = "unknown"
 

@@ -8,6 +8,8 @@ LENGTH = 60
 _CAST = re.compile(r"\((?:unsigned |signed )?(?:int|long|bool|char|short|long long|size_t|std::\w+)\)\s*")
 # As CuTe's Python DSL names a kernel: its function, then the types of its arguments and a number.
 _DSL = re.compile(r"kernel_cutlass_([a-zA-Z_]\w*?)_(?:tensor|ptr|CopyAtom|Tiled|\w+?_object_at_|\d|None)\w*")
+# What a compiler made of a function, as the part of it that each thread runs: "product(float*) [clone ._omp_fn.0]".
+_CLONE = re.compile(r"(?: \[clone [^\]]+\])+$")
 _UNNAMED = re.compile(r"(?:<unnamed>|\(anonymous namespace\))::")
 
 
@@ -16,12 +18,13 @@ def short(name: str) -> str:
     `kernel_cutlass_product_tensorptrf32_0` becomes `product`."""
     if of_dsl := _DSL.fullmatch(name.strip()):
         return of_dsl[1]
-    text = _CAST.sub("", _UNNAMED.sub("", name.strip()))
+    clone = found[0] if (found := _CLONE.search(name.strip())) else ""
+    text = _CAST.sub("", _UNNAMED.sub("", name.strip().removesuffix(clone)))
     text = _without_arguments(text)
     head, brackets, rest = text.partition("<")
     head = head.split(" ")[-1].rsplit("::", 1)[-1]
     text = f"{head}{brackets}{rest}"
-    return text if len(text) <= LENGTH or not brackets else f"{head}<…>"
+    return f"{text if len(text) <= LENGTH or not brackets else f'{head}<…>'}{clone}"
 
 
 def _without_arguments(text: str) -> str:

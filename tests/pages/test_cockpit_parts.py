@@ -78,6 +78,14 @@ def test_a_loss_within_the_noise_is_no_regression() -> None:
     assert kinds(newest_speedup=1.82) == [], "two sessions of one kernel differ by as much"
 
 
+def test_a_loss_that_eager_hid_on_a_gpu_is_a_regression() -> None:
+    held_up: dict[str, Any] = {"newest_latency_ms": 1.5, "base_latency_ms": 1.0, "newest_speedup": 2.0}
+    assert kinds(**held_up) == [], "on a processor both slow down together"
+    assert kinds(**held_up, is_on_gpu=True) == [AlertKind.REGRESSION]
+    (alert,) = alerts.find(dataclasses.replace(CALM, **held_up, is_on_gpu=True), RunState.RUNNING, NOW)
+    assert "kernel 9 is 0.67× as fast as its base, kernel 8 (" in alert.text
+
+
 def test_the_runs_own_patience_counts_before_ours() -> None:
     assert kinds(since_gain=3, patience=5) == []
     assert kinds(since_gain=5, patience=5) == [AlertKind.STAGNATION]

@@ -12,7 +12,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from engine import supervisor
-from pages.parts import index, wording
+from pages.parts import index, method, wording
 from pages.parts.client.page_style import PageStyle
 from pages.parts.run import curve_chart, key_figures
 from pages.parts.status import beside_base, measured_on
@@ -97,6 +97,14 @@ def test_before_a_first_gain_words_lead_and_the_number_is_small(home: Path, open
         "17.0 to 38.0×", wording.TOO_WIDE, "good"
     )  # fmt: skip
     assert wording.gain_tone(0.33, 14.0) == "strong"
+
+
+def test_a_stopped_run_says_how_far_it_came_as_the_list_does(home: Path, open_page: Open) -> None:
+    run = run_of(home, open_page, state=RunState.STOPPED, state_reason="stopped by a person", completed=3, depths=10)
+    assert key_figures._state(run, RunState.STOPPED)["note"] == "2 of 10 depths, by a person"
+    assert method.completed(run) == (2, 10)
+    ended = replace(run, state=RunState.FINISHED, state_reason="all 10 depths are done")
+    assert key_figures._state(ended, RunState.FINISHED)["note"] == "all 10 depths are done"
 
 
 def test_an_accepted_kernel_that_is_slower_than_its_base_is_called_slower(home: Path, open_page: Open) -> None:

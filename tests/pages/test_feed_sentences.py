@@ -105,6 +105,22 @@ def test_the_end_of_a_run_is_told_as_its_head_tells_it(db: Database, home: Path)
     assert ended.endswith(run.state_reason)
 
 
+def test_a_missing_driver_is_told_in_plain_words_in_runs_from_before_too(db: Database, home: Path) -> None:
+    write_run(home / "runs", depths=2)
+    noted = (
+        "the next step measures a kernel, and no NVIDIA GPU can be used here: the NVIDIA driver's library libcuda.so.1 "
+        "cannot be loaded (libcuda.so.1: cannot open shared object file: No such file or directory) "
+        "(CUDA_VISIBLE_DEVICES is '0'; `advance --device` and `resume --device` name another GPU). Advance it there"
+    )
+    grow(db, home / "runs", ev.RunEnded(RunState.STOPPED, noted, "c001"), ev.EngineStarted(1, True))
+    told = f"{noted.partition(': ')[0]}: no NVIDIA driver was found. Advance it there"
+    assert f"Run stopped: {told}" in [item.text for item in items(db, "sample", limit=9)]
+    grow(db, home / "runs", ev.RunEnded(RunState.STOPPED, noted, "c001"))
+    run = queries.run(db, "sample")
+    assert run is not None
+    assert run.state_reason == told
+
+
 def test_a_depth_that_ends_above_the_best_by_less_than_the_noise_says_so(db: Database, home: Path) -> None:
     ends = [
         ev.DepthFinished(2 + 2 * n, n, DepthOutcome.ACCEPTED, f"c00{n + 1}", None, False, True, "") for n in range(3)

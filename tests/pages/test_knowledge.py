@@ -32,11 +32,12 @@ from storage.knowledge.failures import FailureRule
 from storage.knowledge.figures import Tally, figures_of, tally
 from storage.knowledge.merging import Prefer
 from storage.knowledge.records import Evidence, FailureCase, Outcome, Revision, Transition, WeighedEdge
+from storage.run import events as ev
 from storage.run.events import DepthFinished
 from storage.run.journal import Journal
-from storage.run.settings import DepthOutcome
+from storage.run.settings import DepthOutcome, StepKind
 from tests import sample_knowledge, samples
-from tests.pages.conftest import Open, everything, words
+from tests.pages.conftest import Open, everything, protos, words
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
 VIEWS = ["techniques", "states", "attempts", "did not help", "failure rules", "picture", "runs", "changes"]
@@ -77,6 +78,25 @@ def test_what_named_no_technique_is_told_and_not_counted(home: Path, open_page: 
     with open_database(index_file(home)) as db:
         tell(db, home / "runs", *FIRST, *made(3, "c002", "c001"), *timed(4, "c002", 2.0))
     assert "1 change of 1 run named no technique and is not counted" in words(open_page("knowledge"))
+
+
+def test_an_attempt_names_the_kernel_that_was_changed(home: Path, open_page: Open) -> None:
+    with open_database(index_file(home)) as db:
+        tell(db, home / "runs", *FIRST, *made(3, "c002", "c001"), *timed(4, "c002", 2.0),
+             ev.StepStarted(5, StepKind.OPTIMISE, 2, "c002"))  # fmt: skip
+    unusable = replace(ATTEMPT, candidate_id="step 5", outcome=Outcome.PATCH_FAILED, gain=None)
+    rows = [replace(ATTEMPT, candidate_id="c002"), unusable, replace(ATTEMPT, run_id="elsewhere")]
+    files.append_evidence(rows, home / "knowledge")
+    app = open_page("learning", run="r1")
+    assert learning.bases(index.current(), rows) == {("r1", "c002"): 1, ("r1", "step 5"): 2}
+    drawn = "".join(getattr(proto, "json", "") for proto in protos(app._tree))
+    assert '"note": "kernel 1"' in drawn
+    assert '"note": "kernel 2"' in drawn
+
+
+def test_a_page_of_runs_tells_how_many_it_shows(home: Path, open_page: Open) -> None:
+    sample_knowledge.write_knowledge(home, 60, [f"r{number}" for number in range(60)])
+    assert "Showing 1–50 of 60 runs" in words(open_page("knowledge", show="runs"))
 
 
 def test_the_address_says_which_techniques_are_shown(home: Path, open_page: Open) -> None:
@@ -314,6 +334,8 @@ def test_a_run_shows_what_it_was_told_what_it_tried_and_what_it_added(home: Path
     assert part(shown["offered"], "note") == "rather not: double buffering"
     (run,) = learning.learning_runs(index.current(), files.load())
     assert part(learning_table.run_cells(run, {"told": "Softmax"})["run"], "text") == "Softmax"
+    shown = learning_table.run_cells(replace(run, changes=1, elsewhere=2), {})
+    assert (part(shown["changes"], "text"), part(shown["changes"], "note")) == ("1", "2 in another knowledge base")
     assert learning_table.address("a b") == "learning?run=a%20b"
     assert "There is no run" in words(open_page("learning", run="nowhere"))
 

@@ -93,6 +93,17 @@ def field(app: AppTest, label: str) -> Any:
     return next(one for one in fields if one.label == label)
 
 
+def test_while_the_demo_is_at_work_a_run_on_its_device_is_said_to_take_longer(home: Path, open_page: Open) -> None:
+    run = samples.write_run(home / "runs", "demo", depths=4, ending="running")
+    settings = replace(run.read_settings(), toolchain="cpu")
+    run.settings_file.unlink()
+    run.write_settings(settings)
+    assert "The demo is running too" not in words(open_page("new_run")), "its engine is gone"
+    liveness.hold(run)
+    assert "The demo is running too: both take turns on the device" in words(open_page("new_run"))
+    assert forecast.beside_demo("cuda") == ""
+
+
 def test_every_sort_of_option_has_its_field_and_the_defaults_are_filled_in() -> None:
     app = AppTest.from_function(form).run()
     assert values(app) == {

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
-from engine.search.methods import words_of
+from engine.run_settings import new_settings
+from engine.search.methods import catalogue, words_of
 from engine.search.methods.coder_judge.strategy import CoderJudge
 from engine.search.methods.cutegen.strategy import CuteGen
 from pages.parts.steering import steering_panel
+from storage.results.vocabulary import KernelClass
 from storage.run import events as ev
 from storage.run import liveness
 from storage.run.exposure import Exposure
@@ -58,6 +61,17 @@ def test_a_run_whose_model_is_never_shown_a_profile_says_so(home: Path, open_pag
     folder.write_settings(settings)
     liveness.hold(folder)
     assert "never shown in this run" in words(open_page("run", run="r1"))
+
+
+def test_settings_tell_on_auto_the_depth_that_the_switches_tell(home: Path, open_page: Open) -> None:
+    liveness.hold(samples.write_run(home / "runs", "r1", depths=4, ending="running"))
+    said = words(open_page("run", run="r1")).replace("\\", "")
+    first = re.search(r"shown from (depth \d)", said)
+    assert first
+    assert f"from {first[1]} (auto, by kernel class)" in said
+    assert "at every depth from that one on" in said
+    settings = new_settings("swish", model="manual", strategy_options={"profile_schedule": "adaptive=2"})
+    assert dict(catalogue.in_words(settings, KernelClass.MATMUL))["Show profiles to the model"] == "from depth 1 (auto)"
 
 
 def test_a_switch_that_is_not_on_auto_is_not_spoken_of() -> None:

@@ -218,6 +218,7 @@ def test_calls_by_what_they_came_to_are_told_to_machines(home: Path, open_page: 
     assert row
     told = api_answers.whole(row)["calls"]
     assert sum(outcome["calls"] for outcome in told) == row.model_calls
+    assert sum(int(bar["text"].split(" · ")[-1].removesuffix(" %")) for bar in shown["bars"]) == 100
     assert [bar["label"].split(",")[0].lower() for bar in shown["bars"]] == [
         outcome["outcome"].split(",")[0] for outcome in told
     ]

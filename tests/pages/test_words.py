@@ -10,6 +10,12 @@ def test_one_is_singular_and_thousands_are_set_apart() -> None:
     assert [wording.counted(n, "kernel") for n in (0, 1, 1204)] == ["0 kernels", "1 kernel", "1,204 kernels"]
 
 
+def test_shares_of_one_whole_add_up_to_100_percent() -> None:
+    assert wording.percents([9, 1, 1, 1, 2, 2]) == ["56 %", "6 %", "6 %", "6 %", "13 %", "13 %"]
+    assert wording.percents([3, 1, 1, 1]) == ["50 %", "17 %", "17 %", "16 %"]
+    assert wording.percents([0.25, 0.0]) == ["100 %", "0 %"]
+
+
 def test_prose_loses_its_bold_and_headings_and_keeps_its_code() -> None:
     assert wording.unmarked("## Cause\n**Symptom.** The sum is `x**2`.") == "Cause\nSymptom. The sum is `x**2`."
     code = "2**3**4, f(*a, **options), f(**a, **b)\n#pragma unroll\na ** b ** c"

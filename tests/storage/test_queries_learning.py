@@ -11,7 +11,7 @@ from storage.index.queries import learning
 from storage.index.queries.learning import LearningRun
 from storage.knowledge import browsing, files
 from storage.knowledge.browsing import EvidenceFilter
-from storage.knowledge.records import Bottleneck, Evidence, FailureCase, Outcome
+from storage.knowledge.records import Bottleneck, Evidence, FailureCase, Outcome, Revision
 from storage.results.evaluation_results import CheckResult, CompileResult
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
@@ -44,10 +44,12 @@ def test_an_answer_says_what_was_offered_and_what_was_tried_until_the_next_one(d
 def test_every_run_that_asked_or_added_something_is_listed_once(db: Database, root: Path) -> None:
     rows = [Evidence("gone", f"c{n}", "SIMD", outcome, 5e9) for n, outcome in enumerate([Outcome.FASTER, Outcome.SAME])]
     files.append_evidence(rows, root.parent / "knowledge")
-    tell(db, root, *FIRST, asked(3, "c001", 1, WIDER), ev.Taught(4, 1, "r1:4", "why", "0" * 64))
+    files.append_revision(Revision("r1:4", 5e9, "r1", "why"), root.parent / "knowledge")
+    taught = [ev.Taught(step, 1, f"r1:{step}", "why", "0" * 64) for step in (4, 5)]
+    tell(db, root, *FIRST, asked(3, "c001", 1, WIDER), *taught)
     gone, here = learning.learning_runs(db, files.load())
-    assert gone == LearningRun("gone", 0, 2, 1, 0, 5e9)
-    assert (here.run_id, here.asked, here.attempts, here.changes) == ("r1", 1, 0, 1)
+    assert gone == LearningRun("gone", 0, 2, 1, 0, 0, 5e9)
+    assert (here.run_id, here.asked, here.attempts, here.changes, here.elsewhere) == ("r1", 1, 0, 1, 1)
 
 
 def test_a_run_without_a_base_has_no_answers_though_its_kernels_have_states(db: Database, root: Path) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ToolchainError
+from storage.results.in_words import NO_DRIVER
 
 FIELDS = "index,name,uuid,driver_version,compute_cap,memory.total"
 LIMIT_S = 60
@@ -192,8 +193,9 @@ def visible(variables: Mapping[str, str] | None = None) -> list[Device]:
     except subprocess.TimeoutExpired as error:
         raise ToolchainError(f"the NVIDIA driver did not name its devices within {LIMIT_S} s") from error
     if done.returncode != 0:
-        complaint = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
-        raise ToolchainError(f"no NVIDIA GPU can be used here: {complaint[0]}{_hint()}")
+        complaint = (done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"])[0]
+        hint = "" if complaint == NO_DRIVER else _hint()
+        raise ToolchainError(f"no NVIDIA GPU can be used here: {complaint}{hint}")
     driver = _version()
     return [Device(**{**json.loads(line), "driver": driver}) for line in done.stdout.splitlines()]
 
@@ -216,6 +218,8 @@ def _asked() -> list[Device]:
     try:
         driver = ctypes.CDLL(DRIVER)
     except OSError as error:
+        if "No such file" in str(error):
+            raise SystemExit(NO_DRIVER) from error
         raise SystemExit(f"the NVIDIA driver's library {DRIVER} cannot be loaded ({error})") from error
     count = ctypes.c_int()
     _checked(driver, "start", driver.cuInit(0))

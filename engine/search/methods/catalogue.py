@@ -23,6 +23,7 @@ from engine.search.methods.loading import DEFAULT, TABLE, find_strategy, options
 from engine.search.methods.options import Option, Value, labelled
 from storage import codec
 from storage.knowledge.choice import OFF
+from storage.results.vocabulary import KernelClass
 from storage.run import exposure
 from storage.run.method_words import PLAIN, MethodWords
 from storage.run.settings import RunSettings
@@ -108,9 +109,17 @@ def description(name: str) -> StrategyDescription:
     return described
 
 
-def in_words(settings: RunSettings) -> list[tuple[str, str]]:
-    """(label, value) of the options of a run; by their names where nobody has described its strategy yet."""
-    return labelled(_options(settings.strategy), settings.strategy_options, words(settings.strategy).step)
+def in_words(settings: RunSettings, kernel_class: KernelClass | None = None) -> list[tuple[str, str]]:
+    """(label, value) of the options of a run; by their names where nobody has described its strategy yet. With its
+    class, the first step index at which its model is shown a profile is told on auto too."""
+    options, step = _options(settings.strategy), words(settings.strategy).step
+    told = labelled(options, settings.strategy_options, step)
+    shows = next((option.label for option in options if option.name == exposure.OPTION), None)
+    if kernel_class is None or exposure.asked_depth(settings) is not None:
+        return told
+    planned = exposure.of_run(settings, kernel_class)
+    why = "auto, by kernel class" if planned.patience is None else "auto"
+    return [(label, f"from {step} {planned.first} ({why})" if label == shows else value) for label, value in told]
 
 
 def defaults(name: str) -> dict[str, Value]:

@@ -67,6 +67,11 @@ PAIRS = ((Group.SCREENING, Group.ISOLATION), (Group.CORRECTNESS, Group.TIMING))
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
     """The sentence, then the groups two by two."""
+    with st.container(key="trust"):
+        _draw(run_id, candidate)
+
+
+def _draw(run_id: str, candidate: CandidateRow) -> None:
     db = index.current()
     evaluation = queries.evaluation(db, run_id, candidate.candidate_id)
     check_records = queries.check_records(db, run_id, candidate.candidate_id)

@@ -14,6 +14,7 @@ from pages.parts.knowledge.known_tables import choice
 from pages.parts.widgets import diagonal, plot, table
 from pages.parts.widgets.diagonal import Group, Point
 from storage.index import queries
+from storage.index.queries import learning
 from storage.knowledge import browsing, same_change
 from storage.knowledge.browsing import EvidenceChoices, EvidenceFilter, PredictedRow
 from storage.knowledge.records import Evidence, Outcome
@@ -41,7 +42,7 @@ COLUMNS = [
     table.Column("predicted", "Predicted", "right", "by the model, over the parent kernel"),
     table.Column("eager", "Over eager", "right", "how fast the new kernel is over eager PyTorch"),
     table.Column("best", "Over the best", "right", "the same over the best alternative that its run has timed, if any"),
-    table.Column("state", "State of the parent", "nowrap"),
+    table.Column("state", "State of the parent", "nowrap", "below it the kernel that was changed, if its run is here"),
     table.Column("task", "Task", "nowrap"),
     table.Column("device", "Device", "nowrap"),
     table.Column("run", "Run", help="opens the kernel, where its run is here; a change that several made counts once"),
@@ -92,10 +93,12 @@ def draw_attempts(
     shown = browsing.attempts(base, chosen, known_tables.PAGE_SIZE, offset)
     told = [base.told_by(attempt) for attempt in shown]
     titles = queries.titles(index.current(), {row.run_id for rows in told for row in rows})
+    bases = learning.bases(index.current(), [row for rows in told for row in rows])
     rows = []
     for attempt, by in zip(shown, told, strict=True):
         kernel = next((row for row in (attempt, *by) if row.run_id in titles), None)
-        rows.append(table.Row(row_id(kernel or attempt), cells(attempt, titles, by), link(kernel) if kernel else ""))
+        drawn = cells(attempt, titles, by, bases)
+        rows.append(table.Row(row_id(kernel or attempt), drawn, link(kernel) if kernel else ""))
     columns = COLUMNS if has_technique else [column for column in COLUMNS if column.key != "technique"]
     opened = table.draw("Attempts", columns, rows, key=key, is_cards=True)
     st.caption(f"{known_tables.showing(offset, len(shown), total, 'attempt')}, newest first")
@@ -165,13 +168,20 @@ def open_attempt(opened: str) -> None:
     st.switch_page("candidate.py", query_params={"run": run_id, "candidate": candidate_id})
 
 
-def cells(attempt: Evidence, titles: Mapping[str, str], told: Sequence[Evidence] = ()) -> dict[str, table.Cell]:
-    """One attempt as cells; `titles` are those of the runs that are here, `told` the rows that tell of it."""
+def cells(
+    attempt: Evidence,
+    titles: Mapping[str, str],
+    told: Sequence[Evidence] = (),
+    bases: Mapping[tuple[str, str], int] | None = None,
+) -> dict[str, table.Cell]:
+    """One attempt as cells; `titles` are those of the runs that are here, `told` the rows that tell of it, `bases` the
+    numbers of the kernels that were changed, by run and name of what became of it."""
     kernel = next((row for row in (attempt, *told) if row.run_id in titles), attempt)
     title = titles.get(kernel.run_id)
     where = kernel.origin and f"from {kernel.origin}"
     note = " · ".join(word for word in (kernel.candidate_id, where, same_change.in_words(told)) if word)
     kernels = "\n".join(f"{row.run_id} {row.candidate_id}" for row in told) if len(told) > 1 else ""
+    base = (bases or {}).get((kernel.run_id, kernel.candidate_id))
     run = table.link(title, note, title=kernels) if title else table.text(
         wording.cut(kernel.run_id, 24), "", note, kernels
     )  # fmt: skip
@@ -187,7 +197,9 @@ def cells(attempt: Evidence, titles: Mapping[str, str], told: Sequence[Evidence]
         "predicted": wording.speedup(attempt.predicted_gain),
         "eager": wording.speedup(attempt.over_eager),
         "best": wording.speedup(attempt.over_best),
-        "state": attempt.state or table.text("not known", "muted"),
+        "state": table.text(
+            attempt.state or "not known", "" if attempt.state else "muted", f"kernel {base}" if base else ""
+        ),
         "task": table.text(wording.task(attempt.task), "", attempt.kernel_class),
         "device": table.text(wording.cut(attempt.device, 26) or attempt.toolchain, "", attempt.architecture),
         "run": run,

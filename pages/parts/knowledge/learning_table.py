@@ -21,7 +21,7 @@ RUN_COLUMNS = [
     table.Column("run", "Run"),
     table.Column("asked", "Answers", "right", "how often the knowledge base answered it about a kernel"),
     table.Column("attempts", "Faster", "nowrap", "of the attempts that it added, those whose kernel became faster"),
-    table.Column("changes", "Changes", "right", "revisions of states, techniques and expectations that it made"),
+    table.Column("changes", "Changes", "right", "revisions of states, techniques and expectations that it made here"),
     table.Column("at", "Latest", "right"),
 ]
 TAKEN_COLUMNS = [
@@ -58,7 +58,7 @@ def draw_runs() -> str | None:
     titles = queries.titles(db, [row.run_id for row in shown])
     rows = [table.Row(row.run_id, run_cells(row, titles), address(row.run_id)) for row in shown]
     opened = table.draw("Runs that asked or added something", RUN_COLUMNS, rows, key="learning_runs", is_cards=True)
-    st.caption(f"{known_tables.showing(offset, len(runs), total, 'run')}, latest first")
+    st.caption(f"{known_tables.showing(offset, len(shown), total, 'run')}, latest first")
     return opened
 
 
@@ -75,7 +75,9 @@ def run_cells(row: LearningRun, titles: Mapping[str, str]) -> dict[str, table.Ce
         "run": table.link(title, row.run_id),
         "asked": wording.count(row.asked) if row.asked else table.text("did not ask", "muted"),
         "attempts": added,
-        "changes": wording.count(row.changes),
+        "changes": table.text(
+            wording.count(row.changes), "", f"{row.elsewhere:,} in another knowledge base" if row.elsewhere else ""
+        ),
         "at": table.age(row.last_at),
     }
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine import supervisor
-from pages.parts import index, wording
+from pages.parts import index, run_state, wording
 from storage.index import queries
 from storage.index.queries import PaceRow, TokensRow
 from storage.run.saved_models import RECORDED
-from storage.run.settings import Budget
+from storage.run.settings import Budget, RunState
 from storage.run.steering.command_arguments import MANUAL
 
 # Why a module cannot be followed that may well run: what it does next depends on the contents of a tensor.
@@ -132,6 +132,15 @@ def _basis(pace: PaceRow | None, is_free: bool, same: Sequence[str]) -> str:
     which = f"{wording.counted(pace.runs, 'run')}{f' ({part})' if pace.unfinished else ''}"
     rest = "A busy machine takes longer; the run stops at its limits even where this is wrong."
     return f"Estimated from {which}: this toolchain{alike}. {rest}"
+
+
+def beside_demo(toolchain: str) -> str:
+    """That the demo is at work on the same device, as a sentence; empty where it is not."""
+    demo = queries.demo_run(index.current())
+    run = queries.run(index.current(), demo) if demo else None
+    if run is None or run.toolchain != toolchain or run_state.of(run) is not RunState.RUNNING:
+        return ""
+    return "The demo is running too: both take turns on the device, so both take longer until it ends."
 
 
 def draw_badges(

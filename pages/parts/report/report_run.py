@@ -69,7 +69,7 @@ def run_report(db: Database, run_id: str) -> str:
         words=method.words(run_id, db),
         commands=[_command(command, run_state.of(run).is_over) for command in queries.commands(db, run_id)],
         **_best(db, run, attempts),
-        **_settings(run_id),
+        **_settings(run),
     )
 
 
@@ -122,7 +122,7 @@ def _known(db: Database, run: RunRow) -> list[tuple[str, str]]:
     limit = queries.limit(db, run.run_id)
     return [
         ("Run", run.run_id),
-        ("State", f"{run_state.of(run)}" + (f": {run.state_reason}" if run.state_reason else "")),
+        ("State", f"{run_state.of(run)}: {outcome.ended(db, run, run_state.of(run))}".removesuffix(": ")),
         ("Task", f"{wording.task(run.task_name)}, {wording.CLASS_NAME[run.kernel_class]}"),
         ("Device", f"{limit.model}, toolchain {run.toolchain}" if limit else f"toolchain {run.toolchain}"),
         ("Language", languages.label(run.language)),
@@ -170,13 +170,13 @@ def command_state(command: CommandRow, is_over: bool) -> str:
     return "the run ended before it took effect" if is_over else "received"
 
 
-def _settings(run_id: str) -> dict[str, Any]:
+def _settings(run: RunRow) -> dict[str, Any]:
     """What the run was started with; addresses of endpoints stay out of a file that is passed on."""
     try:
-        settings = folder.find_run(run_id).read_settings()
+        settings = folder.find_run(run.run_id).read_settings()
     except (FileNotFoundError, codec.DecodeError) as error:
         return {"unread_settings": f"{error}"}
-    rows = list(settings_list.rows(settings))
+    rows = list(settings_list.rows(settings, run.kernel_class))
     return {"unread_settings": "", "setting_rows": rows, "reference": settings.task_source}
 
 

@@ -87,7 +87,8 @@ def _said(row: FeedRow, words: MethodWords, is_on_gpu: bool) -> Said:
         case ev.EngineStarted(reason=reason):
             return FeedKind.STATE, "running", reason
         case ev.StateChanged(state=state, reason=reason) | ev.RunEnded(state=state, reason=reason):
-            return FeedKind.STATE, state, reason if reason.startswith("Run ") else _with(f"Run {state}", reason)
+            why = wording.reason(reason)
+            return FeedKind.STATE, state, why if why.startswith("Run ") else _with(f"Run {state}", why)
         case ev.ClassProposed(kernel_class=proposed):
             return FeedKind.CLASS, proposed, f"Kernel class, named in the first reply: {proposed}"
         case ev.BaselineMeasured() as baseline:

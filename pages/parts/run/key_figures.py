@@ -64,7 +64,7 @@ def _state(run: RunRow, state: RunState) -> dict[str, str]:
         return {"label": "State", "value": value, "tone": "gray", "note": note, "title": ""}
     if not state.is_over and steer.pending(run.run_id) is CommandKind.STOP:
         return {"label": "State", "value": "stopping", "tone": "orange", "note": place, "title": ""}
-    reason = run.state_reason if state.is_finished and state is not RunState.FAILED else ""
+    reason = outcome.ended(index.current(), run, shown) if state.is_finished and state is not RunState.FAILED else ""
     note = wording.cut(reason, 30) or place
     return {
         "label": "State", "value": wording.STATE_NAME[shown], "tone": wording.STATE_TONE[shown], "note": note,

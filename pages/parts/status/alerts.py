@@ -17,7 +17,6 @@ from pages.parts.widgets import table
 from storage import device_use
 from storage.index import queries
 from storage.index.queries import RunRow, TroubleRow
-from storage.results import relative
 from storage.run.method_words import PLAIN, MethodWords
 from storage.run.settings import RunState
 from storage.run.steering.verbs import CommandKind
@@ -113,15 +112,12 @@ def _failing(f: TroubleRow) -> Alert | None:
 
 
 def _regression(f: TroubleRow, words: MethodWords) -> Alert | None:
-    figures = (f.newest_speedup, f.newest_noise, f.base_speedup, f.base_noise)
-    if None in figures or f.newest_seq is None:
-        return None
-    newest, noise, base, base_noise = (value or 0.0 for value in figures)
-    if not relative.between_sessions(newest, noise, base, base_noise).is_slower:
+    ratio = f.newest
+    if f.newest_seq is None or ratio is None or not ratio.is_slower:
         return None
     text = (
-        f"{words.title} {f.newest_depth} got slower: kernel {f.newest_number} is at {wording.speedup(newest, noise)}, "
-        f"its base, kernel {f.base_number}, at {wording.speedup(base, base_noise)}."
+        f"{words.title} {f.newest_depth} got slower: kernel {f.newest_number} is "
+        f"{wording.told(ratio, f'as fast as its base, kernel {f.base_number}')}."
     )
     advice = f"Go back to kernel {f.base_number}, or let the run continue."
     act = Act(f"Go back to kernel {f.base_number}", CommandKind.ROLL_BACK, f.base_id) if f.base_id else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pages.parts import speed_of_light, timed_anew, wording
+from pages.parts import method, speed_of_light, timed_anew, wording
 from pages.parts.status import alternatives, beside_base
 from pages.parts.timed_anew import Timed
 from pages.parts.widgets.bars import Bar
@@ -17,6 +17,7 @@ from storage.index.queries.call_outcomes import call_outcomes
 from storage.results import flags, relative
 from storage.results.evaluation_results import BUSY_PERCENT, TIMED_AGAIN, used_by_others
 from storage.results.hardware_limit import HardwareLimit
+from storage.run.settings import RunState
 from storage.run.steering.command_arguments import MANUAL
 
 STAGE_NAME = {
@@ -88,6 +89,15 @@ def not_faster(low: float | None, high: float | None) -> str:
         return ""
     is_slower = high is not None and high < 1
     return f"{'slower' if is_slower else 'not measurably faster'} than eager PyTorch"
+
+
+def ended(db: Database, run: RunRow, state: RunState) -> str:
+    """Why a run is where it is, and of one that was stopped how far it had come, as the list of runs has it; empty
+    where there is nothing to say."""
+    if state is not RunState.STOPPED:
+        return run.state_reason
+    came = method.words(run.run_id, db).progress(run.completed, run.depths)
+    return f"{came}, {run.state_reason.removeprefix('stopped ')}".removesuffix(", ")
 
 
 NOISY = 0.1
@@ -287,15 +297,15 @@ def time_bars(db: Database, run_id: str) -> list[Bar]:
         names = STAGE_NAME | {"model": HANDED_IN if wording.is_handed_in(run.model, run.is_example) else BY_HAND}
     else:
         names = STAGE_NAME
-    total, longest = sum(row.seconds for row in rows), max((row.seconds for row in rows), default=0.0)
-    if not total:
+    longest = max((row.seconds for row in rows), default=0.0)
+    if not longest:
         return []
     return [
         Bar(
             f"{names[row.stage]}, {wording.counted(row.steps, 'step')}{_unended(row)}", row.seconds / longest,
-            f"{wording.seconds(row.seconds)} · {wording.percent(row.seconds / total)}",
+            f"{wording.seconds(row.seconds)} · {percent}",
         )
-        for row in rows
+        for row, percent in zip(rows, wording.percents([row.seconds for row in rows]), strict=True)
     ]  # fmt: skip
 
 
@@ -312,13 +322,12 @@ def call_bars(db: Database, run_id: str) -> list[Bar]:
     is_priced = all(row.cost_usd is not None for row in rows) and any(row.cost_usd for row in rows)
     is_counted = not any(row.uncounted for row in rows) and any(row.tokens for row in rows)
     shares = [(row.cost_usd or 0.0) if is_priced else row.tokens if is_counted else row.calls for row in rows]
-    total, most = sum(shares), max(shares, default=0)
+    most = max(shares, default=0)
     return [
         Bar(
             f"{str(row.outcome).capitalize()}, {wording.counted(row.calls, 'call')}", share / most,
-            f"{wording.cost(row.cost_usd)} · {wording.percent(share / total)}" if is_priced
-            else wording.percent(share / total),
+            f"{wording.cost(row.cost_usd)} · {percent}" if is_priced else percent,
             note=f"{wording.tokens(row.tokens)} tokens" if is_counted else "",
         )
-        for row, share in zip(rows, shares, strict=True)
+        for row, share, percent in zip(rows, shares, wording.percents(shares), strict=True)
     ]  # fmt: skip

@@ -11,17 +11,20 @@ from engine.evaluator import languages, tasks
 from engine.search.methods import catalogue
 from pages.parts import run_settings, wording
 from storage import codec
+from storage.index.queries import RunRow
 from storage.knowledge import choice
 from storage.results import baselines
 from storage.results.policy import Policy
+from storage.results.vocabulary import KernelClass
 from storage.run.saved_models import SavedModel
 from storage.run.settings import RunSettings
 
 
-def of(run_id: str) -> list[tuple[str, str]] | str:
-    """(label, value) in reading order; why run.json cannot be read instead where that is so."""
+def of(run_id: str, kernel_class: KernelClass | None = None) -> list[tuple[str, str]] | str:
+    """(label, value) in reading order; why run.json cannot be read instead where that is so. With the run's class, what
+    follows from it is told too."""
     try:
-        return list(rows(run_settings.of(run_id)))
+        return list(rows(run_settings.of(run_id), kernel_class))
     except (FileNotFoundError, codec.DecodeError, UnicodeDecodeError) as error:
         return f"run.json cannot be read: {error}"
 
@@ -36,8 +39,8 @@ def older_rules(run_id: str) -> str:
     return f"An older version started this run, and its rules stay in force: kernels are {kept}." if kept else ""
 
 
-def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
-    """(label, value) in reading order."""
+def rows(settings: RunSettings, kernel_class: KernelClass | None = None) -> Iterator[tuple[str, str]]:
+    """(label, value) in reading order, as `of`."""
     budget = settings.budget
     yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as in the reference"
     yield "Precision", settings.policy.measured
@@ -48,7 +51,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     if settings.device:
         yield "GPU", settings.device
     yield "Strategy", settings.strategy
-    yield from catalogue.in_words(settings)
+    yield from catalogue.in_words(settings, kernel_class)
     if settings.saved_models:
         yield "Saved models", ", ".join(map(_saved, settings.saved_models))
     yield "Knowledge base", choice.in_words(settings.knowledge)
@@ -108,11 +111,11 @@ def _baselines(settings: RunSettings) -> Iterator[tuple[str, str]]:
         yield "Baseline of one's own", settings.own_baseline.name
 
 
-def draw(run_id: str) -> None:
+def draw(run: RunRow) -> None:
     """The rows of one run, folded away."""
     # With a key and its state on the server it stays open when what stands above it on the page comes or goes.
-    with st.expander("Settings", icon=":material/tune:", key=f"settings:{run_id}", on_change="rerun"):
-        listed = of(run_id)
+    with st.expander("Settings", icon=":material/tune:", key=f"settings:{run.run_id}", on_change="rerun"):
+        listed = of(run.run_id, run.kernel_class)
         if isinstance(listed, str):
             st.caption(wording.plain(listed))
             return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from storage.index.database import Database
@@ -18,13 +19,14 @@ PAGE = 50
 @dataclass(frozen=True, slots=True)
 class LearningRun:
     """What one run has to do with the knowledge base: how often that answered, the attempts that the run added and how
-    many of them were faster, its changes."""
+    many of them were faster, its changes that this knowledge base holds, and those that it made to another one."""
 
     run_id: str
     asked: int
     attempts: int
     faster: int
     changes: int
+    elsewhere: int
     last_at: float
 
 
@@ -81,12 +83,13 @@ def learning_runs(db: Database, base: Base) -> list[LearningRun]:
     for attempt in base.attempts:
         for run_id in base.runs_of(attempt):
             gave.setdefault(run_id, []).append(attempt)
-    runs = []
+    runs, held = [], Counter(revision.by for revision in base.revisions)
     for run_id in asked.keys() | gave.keys():
-        (questions, changes, at), rows = asked.get(run_id, (0, 0, 0.0)), gave.get(run_id, [])
+        (questions, taught, at), rows = asked.get(run_id, (0, 0, 0.0)), gave.get(run_id, [])
         faster = sum(row.outcome is Outcome.FASTER for row in rows)
         last_at = max(at, *(row.at for row in rows)) if rows else at
-        runs.append(LearningRun(run_id, questions, len(rows), faster, changes, last_at))
+        elsewhere = max(0, taught - held[run_id])
+        runs.append(LearningRun(run_id, questions, len(rows), faster, held[run_id], elsewhere, last_at))
     return sorted(runs, key=lambda run: (-run.last_at, run.run_id))
 
 
@@ -114,6 +117,19 @@ def without_rule(db: Database, base: Base) -> tuple[int, int]:
     told = {(case.run_id, case.candidate_id) for case in base.cases if case.signature}
     left = [mended for run_id, name, mended in fetch.tuples(db, sql, []) if (run_id, name) not in told]
     return len(left), sum(left)
+
+
+def bases(db: Database, attempts: Sequence[Evidence]) -> dict[tuple[str, str], int]:
+    """The number of the kernel that each attempt changed, by run and name, of those whose run is here."""
+    sql = """SELECT k.run_id, k.candidate_id, b.number FROM kernels k
+        JOIN kernels b ON b.run_id = k.run_id AND b.candidate_id = k.base_id
+        WHERE k.run_id IN (SELECT unnest($runs::VARCHAR[])) AND k.candidate_id IN (SELECT unnest($names::VARCHAR[]))
+        UNION ALL SELECT s.run_id, 'step ' || s.step, b.number FROM steps s
+        JOIN kernels b ON b.run_id = s.run_id AND b.candidate_id = s.candidate_id
+        WHERE s.run_id IN (SELECT unnest($runs::VARCHAR[]))
+            AND 'step ' || s.step IN (SELECT unnest($names::VARCHAR[]))"""
+    asked = {"runs": [row.run_id for row in attempts], "names": [row.candidate_id for row in attempts]}
+    return {(run_id, name): number for run_id, name, number in fetch.tuples(db, sql, asked)}
 
 
 def count_answers(db: Database, run_id: str) -> int:

@@ -13,7 +13,9 @@ NEWEST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class _Timed:
+class Timed:
+    """What tells how fast a kernel is beside another (`relative.gain`)."""
+
     speedup: float | None
     low: float | None
     high: float | None
@@ -53,7 +55,7 @@ class PredictionRow:
     @property
     def measured(self) -> Relative | None:
         """How much faster than the base it is (`relative.gain`); None unless both are timed."""
-        base = _Timed(self.base_speedup, self.base_low, self.base_high, self.base_noise, self.base_latency_ms)
+        base = Timed(self.base_speedup, self.base_low, self.base_high, self.base_noise, self.base_latency_ms)
         return relative.gain(self, base, is_on_gpu=self.is_on_gpu)
 
 

@@ -11,7 +11,7 @@ from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.results import relative
 from storage.results.hardware_limit import HardwareLimit
-from storage.results.in_words import PASTED, YOURS
+from storage.results.in_words import NO_DRIVER, NO_DRIVER_OF_OLD, PASTED, YOURS
 from storage.results.policy import PRECISIONS, arithmetic_of
 from storage.results.vocabulary import KernelClass
 from storage.run.events import LimitMeasured
@@ -126,7 +126,8 @@ WITH chosen AS ({{chosen}}),
  curves AS (SELECT run_id, list(speedup ORDER BY depth) FILTER (WHERE speedup IS NOT NULL) AS curve FROM risen
     GROUP BY run_id)
 SELECT r.run_id, r.task_name, {TITLE} AS title, r.kernel_class, r.toolchain, r.language, r.device,
-    {WRITER} AS model, r.state, r.state_reason, NULL AS depth, 0 AS completed, r.depths,
+    {WRITER} AS model, r.state, regexp_replace(r.state_reason, '{NO_DRIVER_OF_OLD}', '{NO_DRIVER}') AS state_reason,
+    NULL AS depth, 0 AS completed, r.depths,
     best.speedup AS best_speedup, best.low AS best_low, best.high AS best_high,
     best.noise AS best_noise, best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
     coalesce(best.looks, 0) AS best_looks,

@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 
 from storage.index.database import Database
 from storage.index.queries import fetch, waiting
+from storage.index.queries.predictions import Timed
 from storage.index.queries.runs import last_events
+from storage.results import relative
+from storage.results.relative import Relative
 from storage.results.vocabulary import Verdict
 
 # Two messages are of one class when they differ in figures alone: sizes, indices, values.
@@ -82,14 +85,28 @@ class TroubleRow:
     budget_seq: int | None
     last_event_at: float | None
     base_id: str | None = None
+    newest_low: float | None = None
+    newest_high: float | None = None
+    newest_latency_ms: float | None = None
+    base_low: float | None = None
+    base_high: float | None = None
+    base_latency_ms: float | None = None
+    is_on_gpu: bool = False
     idle_since: float | None = None
+
+    @property
+    def newest(self) -> Relative | None:
+        """How much faster the newest kernel is than its base (`relative.gain`); None unless both are timed."""
+        new = self.newest_speedup, self.newest_low, self.newest_high, self.newest_noise, self.newest_latency_ms
+        base = self.base_speedup, self.base_low, self.base_high, self.base_noise, self.base_latency_ms
+        return relative.gain(Timed(*new), Timed(*base), is_on_gpu=self.is_on_gpu)
 
 
 _TROUBLES = f"""
 WITH chosen AS (SELECT unnest($ids::VARCHAR[]) AS run_id),
  ended AS (SELECT * FROM depths WHERE run_id IN (SELECT run_id FROM chosen)),
- known AS (SELECT run_id, candidate_id, number, depth, speedup, noise, verdict, message, judged_seq AS seq,
-    is_best OR is_tied AS is_top FROM kernels WHERE run_id IN (SELECT run_id FROM chosen)),
+ known AS (SELECT run_id, candidate_id, number, depth, speedup, low, high, noise, latency_ms, verdict, message,
+    judged_seq AS seq, is_best OR is_tied AS is_top FROM kernels WHERE run_id IN (SELECT run_id FROM chosen)),
  tops AS (SELECT run_id, min(depth) AS depth, max(seq) AS seq FROM known WHERE is_top GROUP BY run_id),
  stale AS (SELECT e.run_id, count(*) AS since_gain FROM ended e JOIN tops g
     ON g.run_id = e.run_id AND e.depth > g.depth GROUP BY e.run_id),
@@ -110,7 +127,9 @@ SELECT r.run_id, w.id AS newest_id, n.number AS newest_number, w.depth AS newest
     recent.seq AS last_seq,
     coalesce(len(recent.verdicts) = 2 AND recent.verdicts[1] <> 'passed' AND recent.verdicts[1] = recent.verdicts[2]
         AND recent.classes[1] = recent.classes[2], FALSE) AS is_repeated,
-    [] AS budgets, NULL AS budget_seq, NULL AS last_event_at, w.base_id
+    [] AS budgets, NULL AS budget_seq, NULL AS last_event_at, w.base_id,
+    n.low AS newest_low, n.high AS newest_high, n.latency_ms AS newest_latency_ms,
+    b.low AS base_low, b.high AS base_high, b.latency_ms AS base_latency_ms
 FROM chosen r LEFT JOIN newest w USING (run_id) LEFT JOIN stale USING (run_id) LEFT JOIN recent USING (run_id)
 LEFT JOIN tops USING (run_id)
 LEFT JOIN known n ON n.run_id = r.run_id AND n.candidate_id = w.id
@@ -123,14 +142,14 @@ def troubles(db: Database, run_ids: Sequence[str]) -> dict[str, TroubleRow]:
     if not run_ids:
         return {}
     # By themselves: they change with many events, and the rest far less often.
-    limits = fetch.of_runs(db, run_ids, "stagnation_depths", "warned", "warned_seq")
+    limits = fetch.of_runs(db, run_ids, "stagnation_depths", "warned", "warned_seq", "toolchain")
     last, idle = last_events(db, run_ids), waiting.idle_since(db, run_ids)
     known = {}
     for row in fetch.rows(db, TroubleRow, _TROUBLES, {"ids": list(run_ids)}):
         if row.run_id in limits:
-            patience, budgets, budget_seq = limits[row.run_id]
+            patience, budgets, budget_seq, toolchain = limits[row.run_id]
             known[row.run_id] = replace(
-                row, patience=patience, budgets=budgets, budget_seq=budget_seq,
+                row, patience=patience, budgets=budgets, budget_seq=budget_seq, is_on_gpu=toolchain != "cpu",
                 last_event_at=last.get(row.run_id), idle_since=idle.get(row.run_id),
             )  # fmt: skip
     return known

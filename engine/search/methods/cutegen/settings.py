@@ -15,7 +15,7 @@ POLICIES = (
 )
 
 SCHEDULES = (
-    Choice(exposure.FIXED, "at every depth from the first on"),
+    Choice(exposure.FIXED, "at every depth from that one on"),
     Choice(
         exposure.ADAPTIVE, "only after some depths in a row without a gain; on auto from depth 1 on",
         "Depths without a gain", exposure.PATIENCE,

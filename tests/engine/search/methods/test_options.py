@@ -96,7 +96,7 @@ def test_options_of_a_run_are_told_by_their_labels_and_by_name_where_nobody_desc
         ("Maximum repairs per kernel", "5"),
         ("Maximum restarts per depth", "2"),
         ("Show profiles to the model", "auto, by kernel class"),
-        ("Profile schedule", "at every depth from the first on"),
+        ("Profile schedule", "at every depth from that one on"),
         ("Older", "1"),
     ]
     values: dict[str, Value] = {"base_policy": "best", "expose_from_depth": 4, "profile_schedule": "adaptive=3"}
