@@ -36,7 +36,10 @@ NEW = (
     *((kind, "device_s") for kind in (queries.ReachedRow, queries.ConditionsRow)),
     *((queries.RiseRow, name) for name in ("number", "is_gain")),
     (queries.EvaluationRow, "untrusted"),
-    *((queries.PredictionRow, name) for name in ("latency_ms", "base_latency_ms", "is_on_gpu")),
+    *(
+        (queries.PredictionRow, name)
+        for name in ("low", "high", "base_low", "base_high", "latency_ms", "base_latency_ms", "is_on_gpu")
+    ),
     *((queries.BaselineRow, name) for name in ("seconds", "is_on_gpu")),
     *((HardwareLimit, name) for name in ("facts", "signature", "operators")),
     (queries.AttemptRow, "trajectory"),
@@ -58,9 +61,7 @@ NEW = (
     (queries.ProfileRow, "samples"),
     (queries.DepthRow, "best_noise"),
     (queries.ReachedRow, "best_noise"),
-    (queries.FamilyRow, "noise"),
-    (queries.FamilyRow, "latency_ms"),
-    (queries.FamilyRow, "second_parent_id"),
+    *((queries.FamilyRow, name) for name in ("low", "high", "noise", "latency_ms", "second_parent_id")),
     (queries.QuestionRow, "expects"),
 )
 EXPOSED_AT = 8  # so many values of a run's conditions come before its last step index
