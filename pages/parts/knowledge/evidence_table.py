@@ -36,16 +36,18 @@ POINTS = {
     Outcome.SLOWER: ("@orange-color", "triangle-down"),
 }
 COLUMNS = [
-    table.Column("technique", "Technique"),
+    table.Column("technique", "Technique", "words"),
     table.Column("outcome", "Outcome"),
     table.Column("gain", "Measured gain", "right", "over the parent kernel, with its 95 % interval"),
     table.Column("predicted", "Predicted", "right", "by the model, over the parent kernel"),
     table.Column("eager", "Over eager", "right", "how fast the new kernel is over eager PyTorch"),
     table.Column("best", "Over the best", "right", "the same over the best alternative that its run has timed, if any"),
     table.Column("state", "State of the parent", "nowrap", "below it the kernel that was changed, if its run is here"),
-    table.Column("task", "Task", "nowrap"),
+    table.Column("task", "Task"),
     table.Column("device", "Device", "nowrap"),
-    table.Column("run", "Run", help="opens the kernel, where its run is here; a change that several made counts once"),
+    table.Column(
+        "run", "Run", "words", "opens the kernel, where its run is here; a change that several made counts once"
+    ),
     table.Column("at", "When", "right"),
 ]
 
