@@ -67,8 +67,8 @@ def _timed(record: Record) -> Iterator[TimedKernel]:
         assert figures is not None
         assert spent is not None
         yield TimedKernel(
-            kernel.candidate_id, figures.speedup, figures.noise, kernel.created.depth, spent.model_calls,
-            spent.engine_s, spent.counted_tokens, spent.cost_usd, figures.latency_ms, spent.device_s,
+            kernel.candidate_id, figures.speedup, figures.low, figures.high, figures.noise, kernel.created.depth,
+            spent.model_calls, spent.engine_s, spent.counted_tokens, spent.cost_usd, figures.latency_ms, spent.device_s,
         )  # fmt: skip
 
 

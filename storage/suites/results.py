@@ -39,6 +39,8 @@ class TimedKernel:
 
     candidate_id: str
     speedup: float
+    low: float
+    high: float
     noise: float
     step: int
     calls: int
@@ -132,7 +134,8 @@ class RunResult:
     @functools.cached_property
     def gains(self) -> int:
         """Kernels that were faster than the best before them beyond the noise; a run's first correct one is none."""
-        count, best = 0, None
+        count = 0
+        best: TimedKernel | None = None
         for kernel in self.timed:
             if best is None or kernel.speedup > best.speedup:
                 gain = relative.gain(kernel, best, is_on_gpu=self.toolchain != "cpu") if best else None

@@ -127,7 +127,20 @@ def run(
     if speedup is not None:
         rows = ((first or speedup, 2), (speedup, 4))
         timed = tuple(
-            TimedKernel(f"c{n}", value, 0.01, n // 2, n, 60.0 * n, 100 * n, None, 1.0 / value, 30.0 * n)
+            TimedKernel(
+                f"c{n}",
+                value,
+                0.99 * value,
+                1.01 * value,
+                0.01,
+                n // 2,
+                n,
+                60.0 * n,
+                100 * n,
+                None,
+                1.0 / value,
+                30.0 * n,
+            )
             for value, n in rows
         )
         tries = (*tries, Try(True, False, False), Try(True, True, False), Try(True, True, False))

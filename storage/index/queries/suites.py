@@ -58,7 +58,8 @@ def _read(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
     timed: dict[str, list[TimedKernel]] = {}
     for at in compare.timed_kernels(db, run_ids):
         spent = at.depth, at.calls, at.engine_s, at.tokens, at.cost_usd, at.latency_ms, at.device_s
-        timed.setdefault(at.run_id, []).append(TimedKernel(at.candidate_id, at.speedup, at.noise, *spent))
+        kernel = TimedKernel(at.candidate_id, at.speedup, at.low, at.high, at.noise, *spent)
+        timed.setdefault(at.run_id, []).append(kernel)
     conditions = {row.run_id: row for row in compare.conditions(db, run_ids)}
     return {
         head.run_id: RunResult(
