@@ -88,7 +88,10 @@ def test_an_attempt_names_the_kernel_that_was_changed(home: Path, open_page: Ope
     rows = [replace(ATTEMPT, candidate_id="c002"), unusable, replace(ATTEMPT, run_id="elsewhere")]
     files.append_evidence(rows, home / "knowledge")
     app = open_page("learning", run="r1")
-    assert learning.bases(index.current(), rows) == {("r1", "c002"): 1, ("r1", "step 5"): 2}
+    assert learning.bases(index.current(), [row.run_id for row in rows], [row.candidate_id for row in rows]) == {
+        ("r1", "c002"): 1,
+        ("r1", "step 5"): 2,
+    }
     drawn = "".join(getattr(proto, "json", "") for proto in protos(app._tree))
     assert '"note": "kernel 1"' in drawn
     assert '"note": "kernel 2"' in drawn

@@ -94,8 +94,9 @@ def draw_attempts(
     offset = (known_tables.part_number(total) - 1) * known_tables.PAGE_SIZE
     shown = browsing.attempts(base, chosen, known_tables.PAGE_SIZE, offset)
     told = [base.told_by(attempt) for attempt in shown]
-    titles = queries.titles(index.current(), {row.run_id for rows in told for row in rows})
-    bases = learning.bases(index.current(), [row for rows in told for row in rows])
+    run_ids = {row.run_id for rows in told for row in rows}
+    titles = queries.titles(index.current(), run_ids)
+    bases = learning.bases(index.current(), [*run_ids], [row.candidate_id for rows in told for row in rows])
     rows = []
     for attempt, by in zip(shown, told, strict=True):
         kernel = next((row for row in (attempt, *by) if row.run_id in titles), None)

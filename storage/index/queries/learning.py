@@ -119,7 +119,7 @@ def without_rule(db: Database, base: Base) -> tuple[int, int]:
     return len(left), sum(left)
 
 
-def bases(db: Database, attempts: Sequence[Evidence]) -> dict[tuple[str, str], int]:
+def bases(db: Database, run_ids: Sequence[str], candidate_ids: Sequence[str]) -> dict[tuple[str, str], int]:
     """The number of the kernel that each attempt changed, by run and name, of those whose run is here."""
     sql = """SELECT k.run_id, k.candidate_id, b.number FROM kernels k
         JOIN kernels b ON b.run_id = k.run_id AND b.candidate_id = k.base_id
@@ -128,7 +128,7 @@ def bases(db: Database, attempts: Sequence[Evidence]) -> dict[tuple[str, str], i
         JOIN kernels b ON b.run_id = s.run_id AND b.candidate_id = s.candidate_id
         WHERE s.run_id IN (SELECT unnest($runs::VARCHAR[]))
             AND 'step ' || s.step IN (SELECT unnest($names::VARCHAR[]))"""
-    asked = {"runs": [row.run_id for row in attempts], "names": [row.candidate_id for row in attempts]}
+    asked = {"runs": list(run_ids), "names": list(candidate_ids)}
     return {(run_id, name): number for run_id, name, number in fetch.tuples(db, sql, asked)}
 
 
