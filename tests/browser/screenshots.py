@@ -29,6 +29,7 @@ NETWORK = "convnext"  # of the examples
 # What the width adds to a picture's name: overview-light.png, overview-narrow-light.png.
 WIDTHS = {"": 1280, "-narrow": 390}
 UNDRAWN = '[data-testid="stSkeleton"], .figure:not(:has(.main-svg))'
+AT_WORK = '[data-test-script-state="running"]'
 # Letters stand where a screen has them, not on whole pixels: words run together there.
 ARGS = ("--no-sandbox", "--disable-dev-shm-usage", "--font-render-hinting=none")
 
@@ -170,13 +171,13 @@ def take(browser: Browser, server: Server, shot: Shot, scheme: str, out: Path, w
 
 
 def settle(page: Page) -> None:
-    """Until two looks in a row show the same text and no chart is missing."""
+    """Until two looks in a row show the same text, no chart is missing and the page's script rests."""
     page.mouse.move(0, 0)  # where the tab was clicked another thing may have come to lie
     last = ""
     for _ in range(75):
         page.wait_for_timeout(400)
         text = page.locator("body").inner_text() + str(page.locator(".main-svg, td, pre").count())
-        if text == last and not page.locator(UNDRAWN).count():
+        if text == last and not page.locator(f"{UNDRAWN}, {AT_WORK}").count():
             return
         last = text
 
