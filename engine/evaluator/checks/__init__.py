@@ -18,5 +18,6 @@ operators.py, launches.py, processor_time.py  who computed: operators, kernels o
 clock.py, timing_checks.py              when a timing may stop, what stands behind them, re-measuring
 candidate_failures.py                   how a candidate may fail to run, in words for the model
 estimate.py, flop_formulas.py           how much memory judging a task takes; how many operations it does
+terms.py                                how many numbers are added up into one
 masked_products.py                      how many of them the reference's masks leave
 """

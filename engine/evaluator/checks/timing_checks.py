@@ -255,8 +255,9 @@ def _nothing_remembered(recall: Recall) -> CheckRecord:
     if recall.is_telling:
         return _check("nothing remembered", CheckOutcome.HELD, str(recall))
     reason = (
-        f"this check goes by the quickest of all calls (the latency is the median over turns), and "
-        f"{recall.first_ms:.3g} ms is too short for a clock that resolves {recall.resolution_ms:.3g} ms"
+        "this check goes by the quickest of all calls, less what asking a worker takes (the latency is the median over "
+        f"turns), and {recall.first_ms:.3g} ms is too short to compare a first with a second call, of which the clock "
+        f"resolves {recall.resolution_ms:.3g} ms"
     )
     return _check("nothing remembered", CheckOutcome.ABSENT, reason)
 

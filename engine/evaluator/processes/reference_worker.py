@@ -26,6 +26,7 @@ from engine.evaluator.checks import (
     gradients,
     seeding,
     structure,
+    terms,
     weights,
 )
 from engine.evaluator.checks.arguments import Arguments, Kinds, Unusable
@@ -54,11 +55,12 @@ NO_GPU_HERE = ("not compiled with CUDA", "No CUDA GPUs", "no NVIDIA driver", "re
 
 class OperationCounter(TorchDispatchMode):
     """Counts operations by PyTorch's formulas, as its FlopCounterMode does, and which of them masks leave.
-    Notes 8-bit floats too."""
+    Notes 8-bit floats too, and how many numbers an operator adds up at most."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.total = 0
+        self.terms = 0.0
         self.masked = MaskedProducts()
         self.meets_float8 = False
 
@@ -80,6 +82,7 @@ class OperationCounter(TorchDispatchMode):
         flop = flop_formulas.flop_of(func, args, kwargs or {}, result)
         self.masked.take(func, args, kwargs or {}, result, flop)
         self.total += flop
+        self.terms = max(self.terms, terms.of_call(func, args, kwargs or {}, result, flop))
         return result
 
 
@@ -168,6 +171,7 @@ class Reference:
             "parameter_names": [name for name, _ in self._model.named_parameters(remove_duplicate=False)],
             "changing": self._state.changing,
             "flop": counter.total,
+            "terms": None if self._plan else counter.terms,  # autograd's sums are not all seen
             "needed_flop": counter.masked.needed,
             "seconds": seconds,
             "context_s": context_s,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -218,6 +219,7 @@ class WorkerPair:
             torch.set_default_device(self.device)
         reply = self._described(meanwhile=lambda: model_caller.open_device(self.device, is_timed=False))
         self.flop, self.needed_flop = int(reply["flop"]), self._needed_flop(reply)
+        self._terms = math.inf if reply["terms"] is None else float(reply["terms"])
         self.form = str(reply["form"])
         self._input_names = [str(name) for name in reply["input_names"]]
         self._output_names = [str(name) for name in reply["output_names"]]
@@ -497,8 +499,10 @@ class WorkerPair:
 
     @property
     def longest(self) -> int:
-        """Length of the longest row of any input, along any dimension."""
-        return max((size for tensor in self._trusted["inputs"] for size in tensor.shape), default=0)
+        """Length of the longest row of any input, along any dimension, but no more than an operator of the reference
+        adds up: 0 where each element comes of its own."""
+        row = max((size for tensor in self._trusted["inputs"] for size in tensor.shape), default=0)
+        return int(min(row, self._terms))
 
     def _serve(self, request: Mapping[str, Any]) -> Mapping[str, object]:
         """Build what the candidate's import asks for."""

@@ -17,7 +17,14 @@ from storage.results import baselines
 from storage.results.policy import Policy
 from storage.results.vocabulary import KernelClass
 from storage.run.saved_models import SavedModel
-from storage.run.settings import RunSettings
+from storage.run.settings import RunSettings, Switch
+
+COLLECTED = {
+    Switch.AUTO: "auto, when the method needs them",
+    Switch.ON: "of every correct kernel",
+    Switch.OFF: "of none",
+}
+"""Of a new run; a person may have changed it since, which *Steering* tells."""
 
 
 def of(run_id: str, kernel_class: KernelClass | None = None) -> list[tuple[str, str]] | str:
@@ -52,6 +59,7 @@ def rows(settings: RunSettings, kernel_class: KernelClass | None = None) -> Iter
         yield "GPU", settings.device
     yield "Strategy", settings.strategy
     yield from catalogue.in_words(settings, kernel_class)
+    yield "Profiles collected", COLLECTED[settings.collect]
     if settings.saved_models:
         yield "Saved models", ", ".join(map(_saved, settings.saved_models))
     yield "Knowledge base", choice.in_words(settings.knowledge)

@@ -79,7 +79,8 @@ def why_over(run: RunRow, state: RunState, used_up: Mapping[str, float]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit in the unit it is typed in; `used` and `now` as people read them, `spent` what `used` says."""
+    """One limit in the unit it is typed in; `used` and `now` as people read them, `spent` what `used` says, of which
+    `done` is the verb: the step index under way has begun, and is not counted as done elsewhere."""
 
     name: str
     label: str
@@ -87,6 +88,7 @@ class Limit:
     now: str
     spent: float
     smallest: float = 1
+    done: str = "used"
 
 
 def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
@@ -94,7 +96,8 @@ def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
     calls, tokens, cost, wall = allowed.max_model_calls, allowed.max_tokens, allowed.max_cost_usd, allowed.max_wall_s
     depth, minutes = run.depth or 0, math.ceil(allowed.spent_s / 60)
     return [
-        Limit("depths", method.words(run.run_id).limited, str(depth), str(allowed.depths), depth),
+        Limit("depths", method.words(run.run_id).limited, str(depth), str(allowed.depths), depth,
+              done="begun"),
         Limit("calls", "Model calls", wording.count(run.model_calls), wording.count(calls) if calls else NO_LIMIT,
               run.model_calls),
         Limit("tokens", "Tokens", wording.tokens(run.tokens, run.model),
@@ -122,7 +125,9 @@ def _limits_form(
                 unit(filled[limit.name]) if limit.name in filled else None, unit(least), wrong,
                 placeholder=limit.now, help=f"the new limit; now {limit.now}",
             )  # fmt: skip
-            st.caption(wording.plain(f"{limit.used} used{', ' if limit.now == NO_LIMIT else ' of '}{limit.now}"))
+            st.caption(
+                wording.plain(f"{limit.used} {limit.done}{', ' if limit.now == NO_LIMIT else ' of '}{limit.now}")
+            )
         if value is not None:
             given[limit] = value
     if given:

@@ -139,7 +139,7 @@ def test_a_call_too_short_to_tell_whether_it_remembers_says_which_call_that_is()
     records = timing_checks.of(session(calls(130 * US), calls(460 * US)), setting)
     remembered = next(record for record in records if record.check == "nothing remembered")
     assert remembered.standing is CheckOutcome.ABSENT
-    told = "the quickest of all calls (the latency is the median over turns), and 0.0499 ms is too short"
+    told = "less what asking a worker takes (the latency is the median over turns), and 0.0499 ms is too short"
     assert told in remembered.detail
 
 

@@ -101,6 +101,15 @@ def test_operands_rounded_to_fewer_bits_than_the_policy_asks_for_are_refused(
         assert result.precision == {24: "fp32-exact", 11: "tf32-class", 8: "half-class"}[bits]
 
 
+@pytest.mark.parametrize("inputs", ["torch.randn(1500000)", "torch.randn(200000, 8)"])
+def test_no_more_error_is_allowed_for_a_long_dimension_that_nothing_is_summed_along(
+    cpu: CpuToolchain, tmp_path: Path, inputs: str
+) -> None:
+    result = cpu.check(task(tmp_path, "torch.relu(x)", inputs), candidate("return ext.relu(x, True, True) * 1.0001"))
+    assert result.verdict is Verdict.INCORRECT
+    assert "allowed 8e-06" in result.message
+
+
 @pytest.mark.parametrize(("precision", "is_rounded"), [("fp32", False), ("tf32", True)])
 def test_what_a_candidate_leaves_to_pytorch_is_computed_in_the_precision_class_of_the_task(
     cpu: CpuToolchain, tmp_path: Path, precision: str, is_rounded: bool
