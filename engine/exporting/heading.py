@@ -155,7 +155,7 @@ def _versions() -> Iterator[tuple[str, str]]:
 
 def _notes(record: Record, candidate: Candidate) -> Iterator[str]:
     """What whoever uses the kernel must know of its verdict."""
-    checked, settings, checks = candidate.checked, record.settings, checks_of(record.events, candidate)
+    checked, settings, checks = candidate.checked, record.settings, checks_of(record.events, candidate, record.limit)
     if checks:
         yield f"{flags.counted(checks)}."
     for flag in flags.flags(checks):

@@ -152,7 +152,7 @@ def _gain(kernel: PackagedKernel, left: str) -> str:
 
 
 def _checks(kernel: PackagedKernel) -> str:
-    checked, proofs = kernel.candidate.checked, checks_of(kernel.record.events, kernel.candidate)
+    checked, proofs = kernel.candidate.checked, checks_of(kernel.record.events, kernel.candidate, kernel.record.limit)
     parts = [flags.counted(proofs) if proofs else "of a version that kept no list of them"]
     found = flags.flags(proofs)
     parts += [f"**to look at: {flag.check}.** {flag.advice.rstrip('.')}" for flag in found if flag.is_look]
