@@ -139,6 +139,7 @@ OUTCOME_ABOUT = {
     "correct, abandoned": "correct, but its step did not end with it: nothing was built on it",
 }
 UNTOLD = "not told"
+NEAREST = "error nearest its tolerance"  # of all trials; one with a larger tolerance may have a larger error
 UNRECORDED, NOTHING_RECORDED = "not recorded", "tokens and cost not recorded"
 NOT_RECORDED = f"{UNRECORDED}: replies that were written elsewhere tell no tokens and no price"
 PAID_NOTHING = "nothing paid"

@@ -379,8 +379,8 @@ def correctness(e: EvaluationRow) -> Facts:
     rows = [
         ("verdict", wording.VERDICT_NAME[e.verdict] if e.verdict else "not judged yet"),
         ("check", wording.seconds(e.check_seconds)),
-        ("largest error", _number(e.max_error)),
-        ("tolerance", _number(e.tolerance)),
+        (wording.NEAREST, _number(e.max_error)),
+        ("its tolerance", _number(e.tolerance)),
         ("reference's own error", _number(e.reference_error)),
         ("largest absolute error", _number(e.max_abs_error)),
         ("precision", e.precision or wording.NONE),
