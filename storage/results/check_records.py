@@ -66,6 +66,7 @@ LOOKED_AT = (CheckOutcome.FLAGGED, CheckOutcome.BROKEN)
 INTENT_KEPT, SOFT_VERIFICATION = "intent kept", "soft verification"
 DEVICE_TIME = "device time"
 """Where it held, what could be hidden after a call is no question (`flags`)."""
+ORDER = "order"
 RE_MEASURED = "re-measured"
 """A speed-up above what is usual, or beyond the hardware limit, was timed once more."""
 SPOILING = ("noise", "machine")
@@ -99,6 +100,18 @@ def explained(check: str, standing: CheckOutcome, detail: str) -> str:
     return detail if is_told else detail + MORE_THAN_THE_CALL
 
 
+DEVICE_DECIDES = "the device's clock decides"
+OTHER_PAIRS = "; the speed-up is told by other pairs, of which the device's clock timed the kernels"
+_CALLS = re.compile(r"(\d+) call\(s\)")
+
+
+def pairs_counted(detail: str, is_by_device: bool) -> str:
+    """How many pairs the evaluator's clock timed, with that others decide where they do. Older engines wrote
+    "call(s)", and left the others out."""
+    detail = _CALLS.sub(lambda found: f"{found[1]} call{'' if found[1] == '1' else 's'}", detail)
+    return detail + OTHER_PAIRS if is_by_device and OTHER_PAIRS not in detail else detail
+
+
 def why_left_out(reason: str) -> str:
     """Why a trial was not made. Older engines called a kernel slow when the time for checks was used up."""
     return OUT_OF_TIME if reason == _SLOW else reason
@@ -121,14 +134,20 @@ def left_out_in_words(left_out: Sequence[str]) -> str:
 
 def as_told(check_records: Iterable[CheckRecord], limit_ms: float | None = None) -> list[CheckRecord]:
     """The checks of one saved result with what older engines wrote of them put right: they counted trials that were
-    left out as made, called the width of the pairs alone what is known, did what `_as_timed_twice` says, and left
-    open why kernels take longer than their call. `limit_ms` is the hardware limit, None where it is not known."""
+    left out as made, called the width of the pairs alone what is known, did what `_as_timed_twice` and
+    `pairs_counted` say, and left open why kernels take longer than their call. `limit_ms` is the hardware limit, None
+    where it is not known."""
     records = list(check_records)
     trials = [record for record in records if record.check.startswith(TRIAL)]
     left_out = [
         record.detail.removeprefix(LEFT_OUT)
         for record in trials
         if record.standing is CheckOutcome.ABSENT and record.detail.startswith(LEFT_OUT)
+    ]
+    is_by_device = any(record.check == DEVICE_TIME and DEVICE_DECIDES in record.detail for record in records)
+    records = [
+        replace(record, detail=pairs_counted(record.detail, is_by_device)) if record.check == ORDER else record
+        for record in records
     ]
     made = sum(record.standing is not CheckOutcome.ABSENT for record in trials)
     return _as_timed_twice([replace(record, detail=_told(record, made, left_out)) for record in records], limit_ms)

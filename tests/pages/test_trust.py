@@ -304,7 +304,8 @@ def test_a_kernel_timed_beside_other_programs_says_how_busy_they_kept_the_machin
     slow = outcome.doubt(replace(quiet, speedup=4.0, latency_ms=10.0), 0.02, "kernel 2", None, others)
     assert slow is not None
     assert slow.sentence == (
-        "Eager PyTorch took 40.0 ms beside kernel 2 and 22.0 ms beside kernel 1: a slow or busy processor held it up "
+        "By the pairs' median ratios eager PyTorch took 40.0 ms beside kernel 2 and 22.0 ms beside kernel 1: a "
+        "slow or busy processor held it up "
         "here. Over the lesser time it is 2.20× as fast."
     )
     assert outcome.doubt(replace(quiet, speedup=2.2, latency_ms=10.0), 0.02, "kernel 2", None, others) is None
@@ -317,7 +318,8 @@ def test_a_kernel_timed_beside_other_programs_says_how_busy_they_kept_the_machin
     assert here is not None
     assert there is not None
     assert here.sentence == (
-        "Eager PyTorch took 46.8 ms beside kernel 1 and 23.4 ms beside CUDA graph: a slow or busy processor held it up "
+        "By the pairs' median ratios eager PyTorch took 46.8 ms beside kernel 1 and 23.4 ms beside CUDA graph: a "
+        "slow or busy processor held it up "
         "here. So the two are compared by their own latencies, 9.00 ms and 18.0 ms, which give a lower ratio than "
         "their speed-ups over it."
     )
