@@ -146,8 +146,8 @@ PAID_NOTHING = "nothing paid"
 NOT_CALLED = "the replies are recorded: no model was called, so nothing was paid and no tokens were used"
 BY_PROMPTS = "a language model that saw only the prompts"
 LATENCIES = (
-    "The kernel's is the median of its timed calls. PyTorch's is the one timed beside this kernel: that times the "
-    "speed-up, which is the median over pairs of calls taken in turn."
+    "The kernel's is the median of its timed calls. PyTorch's beside it is that times the speed-up, which is the "
+    "median over pairs of calls taken in turn; of scattered calls their own median is another."
 )
 _HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 # Bold only where it stands as a word does: `2**3**4` and `**options` are code.

@@ -202,7 +202,10 @@ def test_a_launch_counts_among_the_waits_of_a_call_by_its_time_alone(tmp_path: P
         {"not_selected": 0.9 * 0.75 + 0.1 * 0.8 / 47.6, "long_scoreboard": 0.3233}, abs=1e-3
     )
     assert found.of == "Each launch's shares, weighted by its time."
-    assert "Only of the 2 longest of 3 launches, 91 % of the time" in machine_use.waits([*rows, *of(2, 1.0)]).of
+    assert (
+        "Only of the 2 longest of the 3 profiled launches, 91 % of their time"
+        in machine_use.waits([*rows, *of(2, 1.0)]).of
+    )
     taken = rows_of(profiled.counted(tmp_path))
     told, kept = (machine_use.waits(rows) for rows in (taken, [row for row in taken if row.launch >= 0]))
     assert told.shares == pytest.approx(kept.shares), "what is told of the call is what its launches tell"

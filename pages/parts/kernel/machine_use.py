@@ -224,8 +224,8 @@ def waits(rows: Sequence[MetricRow]) -> Waits:
         part = sum(values.get(counters.TIME, 0.0) for values in known)
         total = sum(values.get(counters.TIME, 0.0) for values in launches.values())
         which = (
-            f" Only of the {len(known)} longest of {len(launches)} launches, "
-            f"{wording.significant(100 * part / total, 2)} % of the time: this profile kept no other's."
+            f" Only of the {len(known)} longest of the {len(launches)} profiled launches, "
+            f"{wording.significant(100 * part / total, 2)} % of their time: this profile kept no other's."
         )
         of = "Each launch's shares, weighted by its time." + (which if not told and len(known) < len(launches) else "")
     return Waits({reason: share for reason, share in shares.items() if share >= LEAST_STALL}, of)
