@@ -161,10 +161,23 @@ def test_any_error_has_its_place_in_the_picture(error: float) -> None:
     assert 2 <= len(ticks) <= 9
 
 
-def test_the_picture_falls_back_to_the_largest_error_of_an_older_result() -> None:
+def test_the_picture_falls_back_to_the_error_nearest_its_tolerance_of_an_older_result() -> None:
     limits = StagedCheck(Group.CORRECTNESS, "own 1", CheckOutcome.HELD, "", 1e-7, 1e-5)
     assert [one.name for one in trust_charts.measured([limits, HELD], None)] == ["own 1"]
     assert trust_charts.measured([HELD], None) == []
+
+
+def test_the_error_that_is_told_is_the_one_nearest_its_tolerance_and_pairs_are_those_that_decide(
+    home: Path, open_page: Open
+) -> None:
+    samples.write_run(home / "runs", "r1", depths=2)
+    open_page("run", run="r1")
+    evaluation = queries.evaluation(index.current(), "r1", "c001")
+    assert evaluation is not None
+    told = dict(trust_tab.correctness(evaluation) + trust_tab.timing(evaluation))
+    assert told.keys() >= {"error nearest its tolerance", "its tolerance", "pairs that tell it"}
+    (alone,) = trust_charts.measured([HELD], evaluation)
+    assert (alone.name, alone.error) == ("error nearest its tolerance", evaluation.max_error)
 
 
 def first_of(folder: RunFolder, kind: str, field: str, value: object) -> str:
