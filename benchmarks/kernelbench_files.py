@@ -31,7 +31,10 @@ from engine.search.steps.conversation import as_code
 from storage.results.policy import DTYPES
 from storage.results.vocabulary import Verdict
 
-HEAD = "| file | class | sizes changed | characters of the prompt | verdict | s | largest error | allowed | why |"
+HEAD = (
+    "| file | class | sizes changed | characters of the prompt | verdict | s |"
+    " error nearest its tolerance | allowed | why |"
+)
 RULE = "|---|---|---|---|---|---|---|---|---|"
 AS_CANDIDATE = "\n\nclass ModelNew(Model):\n    pass\n"
 

@@ -38,7 +38,9 @@ def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
     for remark in answer["remarks"]:
         console.print(escape(printable(remark)), highlight=False)
     if answer["max_error"] is not None:
-        console.print(f"largest error {answer['max_error']:.3g}, tolerance {answer['tolerance']:.3g}", highlight=False)
+        console.print(
+            f"error nearest its tolerance {answer['max_error']:.3g} of {answer['tolerance']:.3g}", highlight=False
+        )
     check_records = worst_of_stages(
         codec.from_plain(StagedCheck, check_record | {"stages": [check_record["stage"]]})
         for check_record in answer["proofs"]

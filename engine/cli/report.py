@@ -82,7 +82,7 @@ def print_run(console: Console, folder: RunFolder) -> None:
     for name, sweep in record.sweeps.items():
         tuned.print_sweep(console, named(name), sweep)
     for candidate in record.candidates.values():
-        records = checks_of(record.events, candidate)
+        records = checks_of(record.events, candidate, record.limit)
         found = flags.flags(records)
         for check in (check for check in records if check.standing is CheckOutcome.FLAGGED):
             note = f"{flags.in_words(check, found)}: {check.check}: {printable(check.detail)}"

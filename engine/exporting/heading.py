@@ -119,7 +119,7 @@ def _conditions(record: Record, timed: TimingResult | None) -> Iterator[str]:
     yield f"Judged with {judged_with(settings)}; {settings.policy.measured}, toolchain {settings.toolchain}."
     if timed:
         eager_ms = relative.baseline_ms(timed.speedup, timed.latency_ms) or timed.baseline_latency_ms
-        beside = [f"eager {eager_ms:.4g} ms beside it"]
+        beside = [f"eager {eager_ms:.4g} ms beside it by the pairs' median ratio"]
         for name, measured in record.alternatives.items():
             told = f"{measured.result.speedup:.3g}x eager" if measured.result else f"not timed ({measured.failure})"
             beside.append(f"{name} {' '.join(told.split())}")
@@ -155,7 +155,7 @@ def _versions() -> Iterator[tuple[str, str]]:
 
 def _notes(record: Record, candidate: Candidate) -> Iterator[str]:
     """What whoever uses the kernel must know of its verdict."""
-    checked, settings, checks = candidate.checked, record.settings, checks_of(record.events, candidate)
+    checked, settings, checks = candidate.checked, record.settings, checks_of(record.events, candidate, record.limit)
     if checks:
         yield f"{flags.counted(checks)}."
     for flag in flags.flags(checks):

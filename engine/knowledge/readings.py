@@ -141,9 +141,12 @@ def _of_two_peaks(figures: Mapping[str, float]) -> dict[str, float]:
 
 
 def _waits(whole: Mapping[str, float]) -> dict[str, float]:
-    """Shares of the time that warps wait; one that is issued does not wait."""
+    """Shares of the time that warps wait; one that is issued does not wait. Older profiles of several launches do not
+    tell these of the whole call: what was decided by their averages of cycles is decided by them again."""
+    told = {reason: value for name, value in whole.items() if (reason := counters.wait_share_reason(name)) is not None}
     waits = {reason: value for name, value in whole.items() if (reason := counters.stall_reason(name)) is not None}
     waits.pop("selected", None)
+    waits = told or waits
     total = sum(waits.values())
     groups = {MEMORY_WAITS: _GLOBAL_REASONS, SHARED_WAITS: _SHARED_REASONS, CHAIN_WAITS: _CHAIN_REASONS}
     if not total:

@@ -135,7 +135,7 @@ def _gain(kernel: PackagedKernel, left: str) -> str:
     low, high = timed.speedup_interval
     text = f"{timed.speedup:.3g}x eager PyTorch ({low:.3g} to {high:.3g}), {timed.latency_ms:.4g} ms"
     if eager_ms := relative.baseline_ms(timed.speedup, timed.latency_ms):
-        text += f" beside eager's {eager_ms:.4g} ms"
+        text += f" beside eager's {eager_ms:.4g} ms by the pairs' median ratio"
     if high < 1:
         text = f"**slower than eager PyTorch**: {text}"
     elif low <= 1:
@@ -152,7 +152,7 @@ def _gain(kernel: PackagedKernel, left: str) -> str:
 
 
 def _checks(kernel: PackagedKernel) -> str:
-    checked, proofs = kernel.candidate.checked, checks_of(kernel.record.events, kernel.candidate)
+    checked, proofs = kernel.candidate.checked, checks_of(kernel.record.events, kernel.candidate, kernel.record.limit)
     parts = [flags.counted(proofs) if proofs else "of a version that kept no list of them"]
     found = flags.flags(proofs)
     parts += [f"**to look at: {flag.check}.** {flag.advice.rstrip('.')}" for flag in found if flag.is_look]

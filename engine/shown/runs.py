@@ -262,9 +262,9 @@ def flags(record: Record, candidate: Candidate) -> list[str]:
     return [*candidate.created.flags, *(flag for flags in flags_by_label.values() for flag in flags)]
 
 
-def checks(candidate: Candidate, outcome: CheckOutcome) -> list[str]:
+def checks(record: Record, candidate: Candidate, outcome: CheckOutcome) -> list[str]:
     """The checks of a kernel that ended so, each with its detail."""
-    standing = StandingChecks()
+    standing = StandingChecks(limit_ms=record.limit.as_measured_ms if record.limit else None)
     for stage, result in (("compile", candidate.compiled), ("check", candidate.checked), ("time", candidate.timed)):
         standing.take(stage, result.proofs if result else ())
     return [f"{check.check}: {check.detail}" for check in standing.worst() if check.standing is outcome]
@@ -307,7 +307,7 @@ def _attempt(record: Record, candidate: Candidate) -> AttemptForm:
         timed.speedup if timed else None, timed.speedup_interval if timed else None,
         timed.latency_ms if timed else None,
         created.summary, tuple(flags(record, candidate)),
-        tuple(checks(candidate, CheckOutcome.FLAGGED)), tuple(checks(candidate, CheckOutcome.BROKEN)),
+        tuple(checks(record, candidate, CheckOutcome.FLAGGED)), tuple(checks(record, candidate, CheckOutcome.BROKEN)),
     )  # fmt: skip
 
 

@@ -619,8 +619,9 @@ def kernelbench_table(results: Results) -> TextTable:
             "results and their errors are large"
         ),
         Heading(
-            "Relative error", "what decides: the largest over the value plus the root mean square of all values, and "
-            "what is allowed"
+            "Relative error",
+            "what decides: over the value plus the root mean square of all values, in the trial "
+            "nearest its tolerance, and what is allowed there"
         ),
         Heading("Within 1e-4", "KernelBench's fp32 rule: |difference| <= 1e-4 + 1e-4 |reference|", False),
         Heading("Over 10×", "KernelBench flags a speed-up beyond 10 as excessive", False),

@@ -68,4 +68,4 @@ def moved(this: Timed, other: Timed, told: Relative) -> str:
     ratio = wording.speedup(other.latency_ms / this.latency_ms)
     is_told = is_by_latency(told, this.latency_ms, other.latency_ms)
     what = "Compared by latency" if is_told else f"By latency alone {this.name} is {ratio} as fast as {other.name}"
-    return f"{what}: {BECAUSE}, and took {times}."
+    return f"{what}: {BECAUSE}, and took {times}, by the pairs' median ratios."

@@ -139,14 +139,15 @@ OUTCOME_ABOUT = {
     "correct, abandoned": "correct, but its step did not end with it: nothing was built on it",
 }
 UNTOLD = "not told"
+NEAREST = "error nearest its tolerance"  # of all trials; one with a larger tolerance may have a larger error
 UNRECORDED, NOTHING_RECORDED = "not recorded", "tokens and cost not recorded"
 NOT_RECORDED = f"{UNRECORDED}: replies that were written elsewhere tell no tokens and no price"
 PAID_NOTHING = "nothing paid"
 NOT_CALLED = "the replies are recorded: no model was called, so nothing was paid and no tokens were used"
 BY_PROMPTS = "a language model that saw only the prompts"
 LATENCIES = (
-    "The kernel's is the median of its timed calls. PyTorch's is the one timed beside this kernel: that times the "
-    "speed-up, which is the median over pairs of calls taken in turn."
+    "The kernel's is the median of its timed calls. PyTorch's beside it is that times the speed-up, which is the "
+    "median over pairs of calls taken in turn; of scattered calls their own median is another."
 )
 _HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 # Bold only where it stands as a word does: `2**3**4` and `**options` are code.

@@ -11,7 +11,7 @@ import io
 import itertools
 import pickle
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,7 @@ class _Kernel:
     number: int
     is_profile_exposed: bool
     predictions: tuple[int, ...]
+    checks: StandingChecks
     judged_seq: int | None = None
     built: Verdict | None = None
     timed_seq: int | None = None
@@ -94,7 +95,6 @@ class _Kernel:
     timed_at: float | None = None
     is_accepted: bool = False
     is_tied: bool = False
-    checks: StandingChecks = field(default_factory=lambda: StandingChecks(is_thin=True))
     profiled_seq: int | None = None
     profiled_ms: float | None = None
     disturbed: str | None = None
@@ -271,7 +271,10 @@ class RunFold:
             predictions |= set(parent.predictions)
         is_exposed = event.step in self._exposed or any(review.step in self._exposed for review in reviews)
         number = self.record.number(name)
-        self._kernels[name] = kernel = _Kernel(entry.seq, entry.time, number, is_exposed, tuple(sorted(predictions)))
+        limit = self.record.limit
+        checks = StandingChecks(is_thin=True, limit_ms=limit.as_measured_ms if limit else None)
+        told = tuple(sorted(predictions))
+        self._kernels[name] = kernel = _Kernel(entry.seq, entry.time, number, is_exposed, told, checks)
         take_checks(kernel.checks, event)
         if parent is not None and event.origin is Origin.TUNED:
             kernel.checks.take_reviews_of(parent.checks)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from storage.results import timed_twice
-from storage.results.timed_twice import BUT, CONFIRMED, MEET
+from storage.results.timed_twice import BEYOND, BUT, CONFIRMED, DISJOINT, MEET, NOT_MET
 
 
 class Group(StrEnum):
@@ -66,6 +66,7 @@ LOOKED_AT = (CheckOutcome.FLAGGED, CheckOutcome.BROKEN)
 INTENT_KEPT, SOFT_VERIFICATION = "intent kept", "soft verification"
 DEVICE_TIME = "device time"
 """Where it held, what could be hidden after a call is no question (`flags`)."""
+ORDER = "order"
 RE_MEASURED = "re-measured"
 """A speed-up above what is usual, or beyond the hardware limit, was timed once more."""
 SPOILING = ("noise", "machine")
@@ -99,6 +100,18 @@ def explained(check: str, standing: CheckOutcome, detail: str) -> str:
     return detail if is_told else detail + MORE_THAN_THE_CALL
 
 
+DEVICE_DECIDES = "the device's clock decides"
+OTHER_PAIRS = "; the speed-up is told by other pairs, of which the device's clock timed the kernels"
+_CALLS = re.compile(r"(\d+) call\(s\)")
+
+
+def pairs_counted(detail: str, is_by_device: bool) -> str:
+    """How many pairs the evaluator's clock timed, with that others decide where they do. Older engines wrote
+    "call(s)", and left the others out."""
+    detail = _CALLS.sub(lambda found: f"{found[1]} call{'' if found[1] == '1' else 's'}", detail)
+    return detail + OTHER_PAIRS if is_by_device and OTHER_PAIRS not in detail else detail
+
+
 def why_left_out(reason: str) -> str:
     """Why a trial was not made. Older engines called a kernel slow when the time for checks was used up."""
     return OUT_OF_TIME if reason == _SLOW else reason
@@ -119,10 +132,11 @@ def left_out_in_words(left_out: Sequence[str]) -> str:
     return " and ".join(f"{n:,} {'was' if n == 1 else 'were'} left out, {reason}" for reason, n in counts)
 
 
-def as_told(check_records: Iterable[CheckRecord]) -> list[CheckRecord]:
+def as_told(check_records: Iterable[CheckRecord], limit_ms: float | None = None) -> list[CheckRecord]:
     """The checks of one saved result with what older engines wrote of them put right: they counted trials that were
-    left out as made, called the width of the pairs alone what is known, did what `_as_timed_twice` says, and left
-    open why kernels take longer than their call."""
+    left out as made, called the width of the pairs alone what is known, did what `_as_timed_twice` and
+    `pairs_counted` say, and left open why kernels take longer than their call. `limit_ms` is the hardware limit, None
+    where it is not known."""
     records = list(check_records)
     trials = [record for record in records if record.check.startswith(TRIAL)]
     left_out = [
@@ -130,8 +144,13 @@ def as_told(check_records: Iterable[CheckRecord]) -> list[CheckRecord]:
         for record in trials
         if record.standing is CheckOutcome.ABSENT and record.detail.startswith(LEFT_OUT)
     ]
+    is_by_device = any(record.check == DEVICE_TIME and DEVICE_DECIDES in record.detail for record in records)
+    records = [
+        replace(record, detail=pairs_counted(record.detail, is_by_device)) if record.check == ORDER else record
+        for record in records
+    ]
     made = sum(record.standing is not CheckOutcome.ABSENT for record in trials)
-    return _as_timed_twice([replace(record, detail=_told(record, made, left_out)) for record in records])
+    return _as_timed_twice([replace(record, detail=_told(record, made, left_out)) for record in records], limit_ms)
 
 
 def _told(record: CheckRecord, made: int, left_out: Sequence[str]) -> str:
@@ -143,14 +162,18 @@ def _told(record: CheckRecord, made: int, left_out: Sequence[str]) -> str:
     return _COUNTED.sub(trials_in_words(made, left_out), detail).replace("after all trials", AT_THE_END)
 
 
-def _as_timed_twice(records: Sequence[CheckRecord]) -> list[CheckRecord]:
+def _as_timed_twice(records: Sequence[CheckRecord], limit_ms: float | None) -> list[CheckRecord]:
     """Older engines called two timings far apart confirmed where their intervals met, and let the check hold; nor did
-    they always write which of the two was spoilt: where it is not the one that is kept, it was the other."""
-    return [_as_confirmed(record, records) if record.check == RE_MEASURED else record for record in records]
+    always write which of the two was spoilt: where it is not the one that is kept, it was the other. And
+    they called two not confirmed that agree where their intervals do not meet, beyond the limit or not."""
+    return [_as_confirmed(record, records, limit_ms) if record.check == RE_MEASURED else record for record in records]
 
 
-def _as_confirmed(record: CheckRecord, beside: Sequence[CheckRecord]) -> CheckRecord:
+def _as_confirmed(record: CheckRecord, beside: Sequence[CheckRecord], limit_ms: float | None) -> CheckRecord:
     twice = timed_twice.read(record.detail)
+    if twice is not None and twice.agree and twice.end == NOT_MET and limit_ms is not None and not twice.workload:
+        beyond = f"{BEYOND}{limit_ms:.3g} ms and " if twice.lower_ms < limit_ms else ""
+        return replace(record, detail=f"{record.detail.removesuffix(NOT_MET)}{CONFIRMED}{BUT}{beyond}{DISJOINT}")
     if twice is None or not twice.end.startswith((CONFIRMED, MEET)):
         return record
     standing, end = record.standing, twice.end
@@ -168,18 +191,19 @@ class StandingChecks:
     """What stands of a candidate's checks: of each check the last word of each stage, and what was noted about its own
     edit and by a judge. A timing that finds a wrong result ends as a check, which must not hide what the check before
     it had shown. A thin one keeps no more than what tells whether a person should look, which is a detail of
-    `RE_MEASURED` alone."""
+    `RE_MEASURED` alone. `limit_ms` is the hardware limit of the run, None where it is not known."""
 
-    __slots__ = ("_found", "_is_thin")
+    __slots__ = ("_found", "_is_thin", "_limit_ms")
 
-    def __init__(self, is_thin: bool = False) -> None:
-        self._is_thin = is_thin
+    def __init__(self, is_thin: bool = False, limit_ms: float | None = None) -> None:
+        self._is_thin, self._limit_ms = is_thin, limit_ms
         self._found: dict[tuple[str, str, Group, str], tuple[StagedCheck, ...]] = {}
 
     def take(self, stage: str, check_records: Iterable[CheckRecord], by: str = "") -> None:
         """The checks of one result; `by` tells those apart that have one name and one stage."""
         same: dict[tuple[str, str, Group, str], list[StagedCheck]] = {}
-        for check_record in _as_timed_twice([*check_records]) if self._is_thin else as_told(check_records):
+        told = _as_timed_twice([*check_records], self._limit_ms) if self._is_thin else None
+        for check_record in as_told(check_records, self._limit_ms) if told is None else told:
             is_bare = self._is_thin and check_record.check != RE_MEASURED
             detail = ("", None, None) if is_bare else (check_record.detail, check_record.value, check_record.limit)
             staged = StagedCheck(

@@ -5,7 +5,7 @@ Names are Nsight Compute's. Knows neither the program that reads them nor any va
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -30,6 +30,7 @@ LOCAL_STORES = "smsp__sass_inst_executed_op_local_st.sum"
 EXECUTED = "smsp__inst_executed.sum"
 OCCUPANCY_LIMIT = "launch__occupancy_limit_"
 STALL_START, STALL_END = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
+WAIT_SHARE = "share of waits: "  # of a whole call of several launches, in percent: `wait_shares`
 STALL_UNIT = "cycles per instruction"  # which a warp waits for this reason, between two that it issues
 TENSOR_BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 OPERATION_START, OPERATION_END = "smsp__sass_thread_inst_executed_op_", "_pred_on.sum"
@@ -202,6 +203,29 @@ def stall_reason(counter: str) -> str | None:
     return None
 
 
+def wait_share_reason(name: str) -> str | None:
+    """The reason whose share of a call's waits a figure is; None for any other figure."""
+    return name.removeprefix(WAIT_SHARE) if name.startswith(WAIT_SHARE) else None
+
+
+def wait_shares(launches: Iterable[tuple[float, Mapping[str, float]]]) -> dict[str, float]:
+    """Each stall reason's share (0..1) of the time that warps wait, largest first, of launches as seconds and values by
+    name: each launch's shares weighted by its seconds. Cycles per instruction are no weight: a short launch that
+    issues little has many. A warp that is issued does not wait; launches without these counters are left out."""
+    shares: dict[str, float] = {}
+    seconds = 0.0
+    for took, values in launches:
+        waits = {reason: value for name, value in values.items() if (reason := stall_reason(name))}
+        waits.pop("selected", None)
+        if total := sum(waits.values()):
+            seconds += took
+            for reason, wait in waits.items():
+                shares[reason] = shares.get(reason, 0.0) + took * wait / total
+    return (
+        {name: share / seconds for name, share in sorted(shares.items(), key=lambda item: -item[1])} if seconds else {}
+    )
+
+
 def operation_counter(kind: str) -> str:
     """The counter of one kind of arithmetic instruction."""
     return f"{OPERATION_START}{kind}{OPERATION_END}"
@@ -211,6 +235,8 @@ def label(name: str) -> str:
     """What people call it; an unknown name as it is."""
     if reason := stall_reason(name):
         return f"stalled: {reason.replace('_', ' ')}"
+    if wait_share_reason(name):
+        return name.replace("_", " ")
     if name in OF_THE_CALL:
         return OF_THE_CALL[name][0]
     return BY_NAME[name].label if name in BY_NAME else name.replace("_", " ")
@@ -219,7 +245,9 @@ def label(name: str) -> str:
 def meaning(name: str) -> str:
     """One line about it, empty for an unknown name."""
     if reason := stall_reason(name):
-        return f"waiting for {STALLS.get(reason, reason)}"
+        return f"waiting for {STALLS.get(reason, reason)}; of a call of several launches the average by their time"
+    if reason := wait_share_reason(name):
+        return f"waiting for {STALLS.get(reason, reason)}; of each launch's waits, weighted by its time"
     if name in OF_THE_CALL:
         return OF_THE_CALL[name][1]
     return BY_NAME[name].meaning if name in BY_NAME else ""

@@ -126,10 +126,11 @@ class CheckResult:
     trials: tuple[str, ...] = ()
     """Names of the trials, in order; of one that was not made also that and why."""
     max_error: float | None = None
-    """The largest |candidate - reference64| / (|reference64| + rms(reference64)) over all trials."""
+    """The largest |candidate - reference64| / (|reference64| + rms(reference64)) of the trial in which that comes
+    nearest to its tolerance or is furthest over it; other trials may have larger ones with larger tolerances."""
     max_abs_error: float | None = None
     tolerance: float | None = None
-    """What bounds `max_error`."""
+    """What bounds `max_error` in that trial."""
     reference_error: float | None = None
     """`max_error` of the reference in its own dtype."""
     mismatch: Mismatch | None = None

@@ -198,6 +198,11 @@ class HardwareLimit:
         """`limit_ms` where it is known."""
         return self.limit_ms if self.is_known else None
 
+    @property
+    def as_measured_ms(self) -> float | None:
+        """The limit that timings were held against, before a kernel that was faster raised it."""
+        return self.counted_ms if self.is_known else None
+
     def reached_at(self, latency_ms: float) -> float | None:
         """The share of the limit that a kernel of this latency has reached; None where the limit is not known."""
         return self.limit_ms / latency_ms if self.is_known else None

@@ -17,8 +17,9 @@ BEYOND = "faster than the limit of "
 DISJOINT = "their intervals do not meet"
 
 _SENTENCE = re.compile(
-    r"(?:(?P<workload>.*?): )?because (?P<reason>.*?): first (?P<first>\S+)x \((?P<first_range>.*?)\) at \S+ ms, "
-    r"then (?P<second>\S+)x \((?P<second_range>.*?)\) at \S+ ms; (?P<end>.*)",
+    r"(?:(?P<workload>.*?): )?because (?P<reason>.*?): "
+    r"first (?P<first>\S+)x \((?P<first_range>.*?)\) at (?P<first_ms>\S+) ms, "
+    r"then (?P<second>\S+)x \((?P<second_range>.*?)\) at (?P<second_ms>\S+) ms; (?P<end>.*)",
     re.DOTALL,
 )
 
@@ -26,14 +27,16 @@ _SENTENCE = re.compile(
 @dataclass(frozen=True, slots=True)
 class TimedTwice:
     """`reason` says why it was timed again. `first` and `second` are speed-ups, each with its 95 % interval in words,
-    "17.7 to 38.4"; `workload` is that of several, else empty."""
+    "17.7 to 38.4", and its latency in milliseconds; `workload` is that of several, else empty."""
 
     workload: str
     reason: str
     first: float
     first_range: str
+    first_ms: float
     second: float
     second_range: str
+    second_ms: float
     end: str
 
     @property
@@ -50,6 +53,11 @@ class TimedTwice:
     def lower_range(self) -> str:
         """The interval of the one that is kept."""
         return self.first_range if self.first < self.second else self.second_range
+
+    @property
+    def lower_ms(self) -> float:
+        """The latency of the one that is kept."""
+        return self.first_ms if self.first < self.second else self.second_ms
 
     @property
     def kept_and_not(self) -> tuple[str, str]:
@@ -80,8 +88,10 @@ def read(detail: str) -> TimedTwice | None:
     said = _SENTENCE.fullmatch(detail)
     if said is None:
         return None
-    workload, reason, first, first_range, second, second_range, end = said.groups("")
-    return TimedTwice(workload, reason, float(first), first_range, float(second), second_range, end)
+    workload, reason, first, first_range, first_ms, second, second_range, second_ms, end = said.groups("")
+    return TimedTwice(
+        workload, reason, float(first), first_range, float(first_ms), float(second), second_range, float(second_ms), end
+    )
 
 
 def times_apart(first: float, second: float) -> float:

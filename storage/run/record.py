@@ -651,10 +651,12 @@ def take_checks(checks: StandingChecks, event: ev.Event) -> None:
             checks.take(STAGES[type(event)], event.result.proofs)
 
 
-def checks_of(events: Iterable[ev.Event], candidate: Candidate) -> list[StagedCheck]:
+def checks_of(
+    events: Iterable[ev.Event], candidate: Candidate, limit: HardwareLimit | None = None
+) -> list[StagedCheck]:
     """What stands of a candidate's checks, one per check, by group, the worst first: those that the evaluator made,
-    what was noted about its edit, and what a judge said of the kernel as it was written."""
-    checks = StandingChecks()
+    what was noted about its edit, and what a judge said of the kernel as it was written. `limit` is the run's."""
+    checks = StandingChecks(limit_ms=limit.as_measured_ms if limit else None)
     for event in events:
         about = candidate.written_as if isinstance(event, ev.ReviewWritten) else candidate.candidate_id
         if getattr(event, "candidate_id", None) == about:

@@ -48,7 +48,7 @@ def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
         settings.strategy, settings.policy.measured, record.limit.model if record.limit else "",
         record.limit.known_ms if record.limit else None,
         record.baseline.name if record.baseline else "", second.speedup if second else None,
-        best_kernel(best, checks_of(record.events, best)) if best else None,
+        best_kernel(best, checks_of(record.events, best, record.limit)) if best else None,
         tuple(_timed(record)), tuple(_tries(record)), usage.model_calls, usage.worked_s, usage.counted_tokens,
         usage.cost_usd,
         record.limit.bound_by if record.limit else "",

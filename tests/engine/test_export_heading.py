@@ -37,7 +37,10 @@ def test_the_head_tells_the_conditions_and_each_baseline(home: Path) -> None:
     compiled = ev.BaselineMeasured("torch.compile", TimingResult((4.0,) * 7, (2.0,) * 7))
     lines = head(home, timed(1.0, "3% of the processors"), compiled, ev.BaselineMeasured("mine.py", None, "it\nfails"))
     assert "Judged with float32 tensors at batch_size=4, dim=1024; fp32, toolchain cpu." in lines[1]
-    assert "eager 2 ms beside it, torch.compile 0.5x eager, mine.py not timed (it fails)." in lines[2]
+    assert (
+        "eager 2 ms beside it by the pairs' median ratio, torch.compile 0.5x eager, mine.py not timed (it fails)."
+        in lines[2]
+    )
     assert "the machine was quiet (others used 3 % of the processors before; 2 threads)." in lines[3]
     assert lines[4].startswith("# Exported on a machine with PyTorch 2.")
     assert f"# {ALONE}" in lines

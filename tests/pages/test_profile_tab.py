@@ -182,11 +182,33 @@ def test_of_a_task_without_counted_operations_the_executed_ones_are_drawn() -> N
 
 
 def test_waits_are_shares_of_all_waiting(tmp_path: Path) -> None:
-    shares = machine_use.stall_shares(rows_of(profiled.counted(tmp_path)), 1)
+    shares = machine_use.waits([row for row in rows_of(profiled.counted(tmp_path)) if row.launch == 1]).shares
     assert next(iter(shares)) == "mio_throttle"
     assert shares["mio_throttle"] == pytest.approx(32.11 / 55.53, abs=0.01)
     assert "selected" not in shares
-    assert machine_use.stall_shares([], -1) == {}
+    assert machine_use.waits([]).shares == {}
+
+
+def test_a_launch_counts_among_the_waits_of_a_call_by_its_time_alone(tmp_path: Path) -> None:
+    waits = [counters.stall_counter(reason) for reason in ("not_selected", "long_scoreboard")]
+
+    def of(launch: int, seconds: float, *cycles: float) -> list[MetricRow]:
+        values = [(counters.TIME, seconds), *zip(waits, cycles, strict=False)]
+        return [MetricRow("c", "h", launch, "k" * (launch >= 0), name, "1", value) for name, value in values]
+
+    rows = [*of(-1, 10.0, 1.16, 5.04), *of(0, 9.0, 1.2, 0.4), *of(1, 1.0, 0.8, 46.8)]
+    found = machine_use.waits(rows)
+    assert found.shares == pytest.approx(
+        {"not_selected": 0.9 * 0.75 + 0.1 * 0.8 / 47.6, "long_scoreboard": 0.3233}, abs=1e-3
+    )
+    assert found.of == "Each launch's shares, weighted by its time."
+    assert (
+        "Only of the 2 longest of the 3 profiled launches, 91 % of their time"
+        in machine_use.waits([*rows, *of(2, 1.0)]).of
+    )
+    taken = rows_of(profiled.counted(tmp_path))
+    told, kept = (machine_use.waits(rows) for rows in (taken, [row for row in taken if row.launch >= 0]))
+    assert told.shares == pytest.approx(kept.shares), "what is told of the call is what its launches tell"
 
 
 def test_a_launch_tells_what_limits_its_occupancy_and_a_dash_for_what_is_unknown(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def timed(noise: float) -> StepResult:
         ),
         (
             "check", "passed", StepResult(1, verdict=Verdict.PASSED, max_error=1e-6, tolerance=1e-4),
-            "Kernel 1 is correct: largest error 1.0e-06, 1.0e-04 allowed",
+            "Kernel 1 is correct: error nearest its tolerance 1.0e-06, 1.0e-04 allowed",
         ),
         ("profile", "profiled", StepResult(1, bound="memory"), "Profiled kernel 1: bound by memory"),
         (

@@ -52,7 +52,7 @@ def test_eager_is_told_beside_both_where_it_moved_by_more_than_the_noise() -> No
     first, second = Timed("kernel 6", 0.26, 64.5), Timed("kernel 8", 0.68, 35.3)
     assert moved(second, first, Relative(2.6, 0.15)) == (
         "By latency alone kernel 8 is 1.83× as fast as kernel 6: eager PyTorch is timed anew beside each kernel, and "
-        "took 24.0 ms beside kernel 8 and 16.8 ms beside kernel 6."
+        "took 24.0 ms beside kernel 8 and 16.8 ms beside kernel 6, by the pairs' median ratios."
     )
     assert moved(second, first, Relative(2.6, 0.5)) == moved(first, first, Relative(1.0, 0.01)) == ""
     told = relative.gain(Figures(0.68, 0.65, 0.7, 0.1, 35.3), Figures(0.26, 0.25, 0.27, 0.1, 64.5), is_on_gpu=True)
@@ -60,7 +60,7 @@ def test_eager_is_told_beside_both_where_it_moved_by_more_than_the_noise() -> No
     assert told.speedup == pytest.approx(1.83, abs=0.01)
     assert moved(second, first, told) == (
         "Compared by latency: eager PyTorch is timed anew beside each kernel, and took 24.0 ms beside kernel 8 and "
-        "16.8 ms beside kernel 6."
+        "16.8 ms beside kernel 6, by the pairs' median ratios."
     ), "the ratio itself stands above"
 
 

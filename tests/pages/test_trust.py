@@ -161,10 +161,23 @@ def test_any_error_has_its_place_in_the_picture(error: float) -> None:
     assert 2 <= len(ticks) <= 9
 
 
-def test_the_picture_falls_back_to_the_largest_error_of_an_older_result() -> None:
+def test_the_picture_falls_back_to_the_error_nearest_its_tolerance_of_an_older_result() -> None:
     limits = StagedCheck(Group.CORRECTNESS, "own 1", CheckOutcome.HELD, "", 1e-7, 1e-5)
     assert [one.name for one in trust_charts.measured([limits, HELD], None)] == ["own 1"]
     assert trust_charts.measured([HELD], None) == []
+
+
+def test_the_error_that_is_told_is_the_one_nearest_its_tolerance_and_pairs_are_those_that_decide(
+    home: Path, open_page: Open
+) -> None:
+    samples.write_run(home / "runs", "r1", depths=2)
+    open_page("run", run="r1")
+    evaluation = queries.evaluation(index.current(), "r1", "c001")
+    assert evaluation is not None
+    told = dict(trust_tab.correctness(evaluation) + trust_tab.timing(evaluation))
+    assert told.keys() >= {"error nearest its tolerance", "its tolerance", "pairs that tell it"}
+    (alone,) = trust_charts.measured([HELD], evaluation)
+    assert (alone.name, alone.error) == ("error nearest its tolerance", evaluation.max_error)
 
 
 def first_of(folder: RunFolder, kind: str, field: str, value: object) -> str:
@@ -304,7 +317,8 @@ def test_a_kernel_timed_beside_other_programs_says_how_busy_they_kept_the_machin
     slow = outcome.doubt(replace(quiet, speedup=4.0, latency_ms=10.0), 0.02, "kernel 2", None, others)
     assert slow is not None
     assert slow.sentence == (
-        "Eager PyTorch took 40.0 ms beside kernel 2 and 22.0 ms beside kernel 1: a slow or busy processor held it up "
+        "By the pairs' median ratios eager PyTorch took 40.0 ms beside kernel 2 and 22.0 ms beside kernel 1: a "
+        "slow or busy processor held it up "
         "here. Over the lesser time it is 2.20× as fast."
     )
     assert outcome.doubt(replace(quiet, speedup=2.2, latency_ms=10.0), 0.02, "kernel 2", None, others) is None
@@ -317,7 +331,8 @@ def test_a_kernel_timed_beside_other_programs_says_how_busy_they_kept_the_machin
     assert here is not None
     assert there is not None
     assert here.sentence == (
-        "Eager PyTorch took 46.8 ms beside kernel 1 and 23.4 ms beside CUDA graph: a slow or busy processor held it up "
+        "By the pairs' median ratios eager PyTorch took 46.8 ms beside kernel 1 and 23.4 ms beside CUDA graph: a "
+        "slow or busy processor held it up "
         "here. So the two are compared by their own latencies, 9.00 ms and 18.0 ms, which give a lower ratio than "
         "their speed-ups over it."
     )

@@ -13,6 +13,7 @@ from storage.index.ingest import Ingest
 from storage.results.check_records import CheckOutcome, CheckRecord, Group
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.results.flags import to_look_at
+from storage.results.hardware_limit import HardwareLimit
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from tests.sample_checks import LOST_STRUCTURE, REFUSED
@@ -180,6 +181,23 @@ def test_two_timings_that_an_older_engine_let_pass_count_alike_in_every_view(
     assert to_look_at([shown]) == looks
     counts = queries.outcome_counts(db, "sample")
     assert (counts["c001"].looks if counts else 0) == looks
+
+
+@pytest.mark.parametrize(
+    ("bytes_moved", "looks", "why"), [(10**6, 0, ""), (10**7, 1, "faster than the limit of 1 ms and ")]
+)
+def test_two_that_agree_and_do_not_meet_are_a_note_in_older_runs_too_but_beyond_the_hardware(
+    db: Database, root: Path, bytes_moved: int, looks: int, why: str
+) -> None:
+    both = "first 13.3x (13.2 to 13.5) at 0.39 ms, then 14.3x (13.8 to 14.6) at 0.3 ms"
+    detail = f"because 13.3x is above 10x: {both}; not confirmed, the lower one is kept"
+    flagged = CheckRecord(Group.TIMING, "re-measured", CheckOutcome.FLAGGED, detail)
+    limit = HardwareLimit("some machine", 10.0, 100.0, bytes_moved, 0)
+    grow(db, root, ev.LimitMeasured(limit), created(1, "c001"), timed(flagged))
+    (shown,) = queries.check_records(db, "sample", "c001")
+    assert shown.detail.endswith(f"; confirmed, but {why}their intervals do not meet")
+    assert to_look_at([shown]) == looks
+    assert [count.looks for count in queries.outcome_counts(db, "sample").values()] == [1] * looks
 
 
 def trial(name: str, left_out: str = "") -> CheckRecord:

@@ -19,13 +19,16 @@ from engine.evaluator.checks.processor_time import Reading
 from engine.evaluator.machine import quiet
 from storage.results.check_records import (
     BY_PAIRS,
+    DEVICE_DECIDES,
     DEVICE_TIME,
+    ORDER,
     RE_MEASURED,
     SPOILING,
     CheckOutcome,
     CheckRecord,
     Group,
     explained,
+    pairs_counted,
 )
 from storage.results.evaluation_results import CheckResult, TimingResult
 from storage.results.hardware_limit import HardwareLimit
@@ -228,7 +231,7 @@ def _device(session: Session, setting: Setting) -> list[CheckRecord]:
             "covers both"
         )
     elif by_device(session, setting):
-        detail += "; the call is short for the evaluator's clock, which agrees: the device's clock decides"
+        detail += f"; the call is short for the evaluator's clock, which agrees: {DEVICE_DECIDES}"
     standing = CheckOutcome.FLAGGED if is_apart or disagrees else CheckOutcome.HELD
     return [_check(name, standing, explained(name, standing, detail + host))]
 
@@ -285,7 +288,7 @@ def _order(session: Session, setting: Setting) -> CheckRecord:
         f"{setting.warm_up_calls} warm-up calls each, then {turns} pairs of {setting.calls} call(s), both "
         f"orders, drawn in secret; idle side stopped; cache: {setting.cache}"
     )
-    return _check("order", CheckOutcome.HELD, detail)
+    return _check(ORDER, CheckOutcome.HELD, pairs_counted(detail, bool(by_device(session, setting))))
 
 
 def _noise(session: Session, by_device: sessions.Pairs) -> CheckRecord:

@@ -40,7 +40,7 @@ def told(answer: dict[str, Any]) -> Iterator[str]:
     remarks = [] if answer["profile"] else answer["remarks"]  # a profile has them too
     yield from filter(None, [answer["message"].strip(), *remarks])
     if answer["max_error"] is not None:
-        yield f"error: {answer['max_error']:.2g} of {answer['tolerance']:.2g} allowed"
+        yield f"error nearest its tolerance: {answer['max_error']:.2g} of {answer['tolerance']:.2g} allowed"
     if answer["speedup"] is not None:
         yield from speed(answer)
     elif answer.get("untimed"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pages.parts import wording
@@ -198,17 +199,36 @@ def _quantity(value: float | None, unit: str) -> str:
     return wording.NONE if value is None else wording.quantity(value, unit)
 
 
-def stall_shares(rows: Sequence[MetricRow], launch: int) -> dict[str, float]:
-    """Each reason's share (0..1) of the time that warps of a launch (-1: of the call) wait, largest first."""
-    waits = {
-        reason: row.value
-        for row in rows
-        if row.launch == launch and (reason := counters.stall_reason(row.metric)) not in (None, "selected")
-        if reason
-    }
-    total = sum(waits.values())
-    ordered = sorted(waits.items(), key=lambda item: -item[1])
-    return {name: wait / total for name, wait in ordered if wait >= LEAST_STALL * total} if total else {}
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Each reason's share (0..1) of the time that warps of a call wait, largest first, and a sentence about which
+    launches it is of where there are several."""
+
+    shares: Mapping[str, float]
+    of: str
+
+
+def waits(rows: Sequence[MetricRow]) -> Waits:
+    """Of a whole call: as the profile tells it, else from the launches whose waits it kept, else from its averages."""
+    call = whole(rows)
+    launches: dict[int, dict[str, float]] = {}
+    for row in rows:
+        if row.launch >= 0:
+            launches.setdefault(row.launch, {})[row.metric] = row.value
+    told = {reason: value / 100 for name, value in call.items() if (reason := counters.wait_share_reason(name))}
+    known = [values for values in launches.values() if any(map(counters.stall_reason, values))]
+    shares = told or counters.wait_shares([(values.get(counters.TIME, 1.0), values) for values in known])
+    shares = shares or counters.wait_shares([(1.0, call)])
+    of = ""
+    if shares and len(launches) > 1 and (told or known):
+        part = sum(values.get(counters.TIME, 0.0) for values in known)
+        total = sum(values.get(counters.TIME, 0.0) for values in launches.values())
+        which = (
+            f" Only of the {len(known)} longest of the {len(launches)} profiled launches, "
+            f"{wording.significant(100 * part / total, 2)} % of their time: this profile kept no other's."
+        )
+        of = "Each launch's shares, weighted by its time." + (which if not told and len(known) < len(launches) else "")
+    return Waits({reason: share for reason, share in shares.items() if share >= LEAST_STALL}, of)
 
 
 def stall_figure(

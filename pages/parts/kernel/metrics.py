@@ -312,7 +312,7 @@ STALL = Sense(-1, 0.9, "waits")
 
 def sense(metric: str) -> Sense:
     """What is known of a figure."""
-    reason = counters.stall_reason(metric)
+    reason = counters.stall_reason(metric) or counters.wait_share_reason(metric)
     if reason in ("selected", "not_selected"):  # an issued warp waits for nothing; one in the queue finds work to do
         return Sense(0, 0.4 if reason == "not_selected" else 0.0, "waits")
     return STALL if reason else SENSES.get(metric, Sense(topic=metric))

@@ -169,10 +169,10 @@ def _roofline(
 
 
 def _stalls(run_id: str, candidate: CandidateRow, seen: Seen) -> None:
-    shares = machine_use.stall_shares(seen.current, -1)
+    waits = machine_use.waits(seen.current)
+    shares, before = waits.shares, machine_use.waits(seen.before).shares
     if not shares:
         return
-    before = machine_use.stall_shares(seen.before, -1)
     st.markdown("## Warp stall reasons")
     first = next(iter(shares))
     name = (
@@ -181,6 +181,8 @@ def _stalls(run_id: str, candidate: CandidateRow, seen: Seen) -> None:
     zoom = f"{run_id}:{candidate.candidate_id}:stalls"
     drawn = machine_use.stall_figure(shares, before, f"kernel {seen.number}")
     plot.draw(drawn, name, machine_use.stall_height(shares, before), zoom, key=f"stalls:{candidate.candidate_id}")
+    if waits.of:
+        st.caption(waits.of)
 
 
 def _use(candidate: CandidateRow, seen: Seen) -> None:

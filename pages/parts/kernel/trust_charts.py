@@ -32,7 +32,7 @@ class Measured:
 
 
 def measured(check_records: Sequence[CheckRecord], evaluation: EvaluationRow | None) -> list[Measured]:
-    """The errors that a candidate's checks of correctness have in figures; else the largest alone."""
+    """The errors that a candidate's checks of correctness have in figures; else the one nearest its tolerance alone."""
     checks = [
         Measured(row.check, row.value, row.limit, row.standing is CheckOutcome.BROKEN)
         for row in check_records
@@ -41,7 +41,7 @@ def measured(check_records: Sequence[CheckRecord], evaluation: EvaluationRow | N
     if checks or evaluation is None or not evaluation.tolerance or evaluation.max_error is None:
         return checks
     is_wrong = not evaluation.max_error <= evaluation.tolerance
-    return [Measured("largest error", evaluation.max_error, evaluation.tolerance, is_wrong)]
+    return [Measured(wording.NEAREST, evaluation.max_error, evaluation.tolerance, is_wrong)]
 
 
 def errors(checks: Sequence[Measured]) -> dict[str, Any]:

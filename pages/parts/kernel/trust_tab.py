@@ -39,7 +39,7 @@ OPERATORS = [
 KERNELS = [
     table.Column("name", "Kernel"),
     table.Column("origin", "Whose", "nowrap"),
-    table.Column("launches", "Launches", "right"),
+    table.Column("launches", "Launches", "right", "per call, on average: one in some calls alone has less than 1"),
     table.Column("microseconds", "µs", "right"),
     table.Column("share", "Share", "right"),
 ]
@@ -231,7 +231,7 @@ def _draw_kernels(candidate: CandidateRow, evaluation: EvaluationRow | None) -> 
     st.markdown("### Kernels that ran on the GPU")
     own_part = sum(kernel.share for kernel in kernels if kernel.origin == "own")
     whose = f"The file's own kernels took {100 * own_part:.0f} % of the GPU's time."
-    st.caption(wording.plain(f"Per call, over the calls of the check. {OTHER_INPUTS} {whose}"))
+    st.caption(wording.plain(f"Per call, on average over the calls of the check. {OTHER_INPUTS} {whose}"))
     rows = [table.Row(f"{i}", kernel_cells(kernel)) for i, kernel in enumerate(kernels)]
     name = "Kernels that ran on the GPU, per call"
     table.draw(name, KERNELS, rows, key=f"kernels:{candidate.candidate_id}", is_compact=True, is_folding=True)
@@ -379,8 +379,8 @@ def correctness(e: EvaluationRow) -> Facts:
     rows = [
         ("verdict", wording.VERDICT_NAME[e.verdict] if e.verdict else "not judged yet"),
         ("check", wording.seconds(e.check_seconds)),
-        ("largest error", _number(e.max_error)),
-        ("tolerance", _number(e.tolerance)),
+        (wording.NEAREST, _number(e.max_error)),
+        ("its tolerance", _number(e.tolerance)),
         ("reference's own error", _number(e.reference_error)),
         ("largest absolute error", _number(e.max_abs_error)),
         ("precision", e.precision or wording.NONE),
@@ -418,8 +418,11 @@ def timing(e: EvaluationRow) -> Facts:
         ("kernel, median over the pairs", wording.latency(e.latency_ms)),
         (f"{e.baseline or 'baseline'}, median over the pairs", wording.latency(e.baseline_latency_ms)),
         # The speed-up is the median over pairs; of noisy calls it is not what both medians give.
-        (f"{e.baseline or 'baseline'} beside it, by the pairs", wording.latency(baseline_ms(e.speedup, e.latency_ms))),
-        ("pairs", f"{e.sample_count:,}"),
+        (
+            f"{e.baseline or 'baseline'} beside it, by the pairs' median ratio",
+            wording.latency(baseline_ms(e.speedup, e.latency_ms)),
+        ),
+        ("pairs that tell it", f"{e.sample_count:,}"),
         ("took", wording.seconds(e.timing_seconds)),
     ]
     return rows + _named(e.timing_evidence)

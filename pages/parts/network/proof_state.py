@@ -271,8 +271,8 @@ def result(network: Network, proof: Proof) -> None:
     facts = ["in brackets the 95 % interval"] if total is not None else []
     if worst := max(proof.stack.parity, key=lambda part: part.error / part.allowed, default=None):
         facts.append(
-            f"results: largest error {wording.significant(worst.error, 2)} of {wording.significant(worst.allowed, 2)} "
-            f"allowed, against {worst.exact}"
+            f"results: {wording.NEAREST} {wording.significant(worst.error, 2)} of "
+            f"{wording.significant(worst.allowed, 2)} allowed, against {worst.exact}"
         )
     if proof.stack.greedy:
         facts.append(proof.stack.greedy)

@@ -130,8 +130,8 @@ def _marks(rows: CurveRows) -> str:
     if rows.eager_ms:
         took = wording.latency(rows.eager_ms)
         notes.append(
-            f"The scale on the right is the time of a call where eager PyTorch takes {took}; it is timed anew beside "
-            "each kernel."
+            f"The scale on the right is the time of a call where eager PyTorch takes {took} by the "
+            "pairs' median ratio; it is timed anew beside each kernel."
         )
     notes += curve_notes.lines(told, "which Trust tells")
     if any(p.base_id for p in rows.points):

@@ -160,7 +160,7 @@ def _result(kind: str, judged: EvaluationRow | None) -> str:
     if judged is None:
         return ""
     if kind == StepKind.CHECK and judged.trials:
-        error = f", largest error {judged.max_error:.1e}" if judged.max_error else ""
+        error = f", {wording.NEAREST} {judged.max_error:.1e}" if judged.max_error else ""
         left_out = f", {len(judged.left_out)} left out" if judged.left_out else ""
         return f"{wording.counted(len(judged.made_trials), 'trial')} passed{left_out}{error}"
     if kind == StepKind.COMPILE and judged.compile_is_cached:

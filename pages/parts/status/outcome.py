@@ -143,6 +143,10 @@ def doubt(
     return None
 
 
+BY_RATIOS = "By the pairs' median ratios"
+"""A kernel's latency times its speed-up: not the median of eager's own calls, where these scatter."""
+
+
 def _held_up(evaluation: EvaluationRow | None, what: str, others: Sequence[AttemptRow]) -> str:
     """That eager took much longer beside a kernel than beside another one of its run, and what it is over the lesser
     time; empty where it did not."""
@@ -152,7 +156,8 @@ def _held_up(evaluation: EvaluationRow | None, what: str, others: Sequence[Attem
         return ""
     least, number = min(timed)
     took = (
-        f"Eager PyTorch took {wording.latency(here)} beside {what} and {wording.latency(least)} beside kernel {number}"
+        f"{BY_RATIOS} eager PyTorch took {wording.latency(here)} beside {what} and {wording.latency(least)} beside "
+        f"kernel {number}"
     )
     over_less = wording.speedup(least / evaluation.latency_ms)
     return f"{took}: a slow or busy processor held it up here. Over the lesser time it is {over_less} as fast."
@@ -163,7 +168,7 @@ def _moved(evaluation: EvaluationRow | None, what: str, alternative: BaselineRow
     if evaluation is None or alternative is None or not alternative.is_on_gpu:
         return ""
     here, there = relative.baseline_ms(evaluation.speedup, evaluation.latency_ms), alternative.eager_ms
-    took = f"Eager PyTorch took {wording.latency(here)} beside {what} and {wording.latency(there)} beside"
+    took = f"{BY_RATIOS} eager PyTorch took {wording.latency(here)} beside {what} and {wording.latency(there)} beside"
     if relative.held_up(here, there) > 1:
         return (
             f"{took} {alternative.name}: a slow or busy processor held it up here. So the two are compared by their "

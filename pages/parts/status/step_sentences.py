@@ -95,7 +95,7 @@ def _judged(step: StepRow) -> str:
         return f"{kernel.capitalize()} compiles"
     if result.verdict is Verdict.PASSED:
         bounds = (
-            f"largest error {result.max_error:.1e}, {result.tolerance:.1e} allowed"
+            f"{wording.NEAREST} {result.max_error:.1e}, {result.tolerance:.1e} allowed"
             if result.max_error and result.tolerance
             else ""
         )

@@ -12,6 +12,7 @@ from storage.index.queries import fetch
 from storage.results import evaluation_results, relative
 from storage.results.check_records import StagedCheck
 from storage.results.deployment import Deployment
+from storage.results.hardware_limit import HardwareLimit
 from storage.results.relative import Measured, Relative
 from storage.results.timeline import Timeline
 from storage.results.vocabulary import Verdict
@@ -254,7 +255,9 @@ def check_records(db: Database, run_id: str, candidate_id: str) -> list[StagedCh
         return []
     kernel = Candidate(created)
     reviews = fetch.of_kernel(db, run_id, kernel.written_as, ReviewWritten)
-    return checks_of([entry.event for entry in sorted([*happened, *reviews], key=attrgetter("seq"))], kernel)
+    events = [entry.event for entry in sorted([*happened, *reviews], key=attrgetter("seq"))]
+    stored = fetch.of_run(db, run_id, "hardware_limit")
+    return checks_of(events, kernel, fetch.record(HardwareLimit, stored[0]) if stored else None)
 
 
 def outcome_counts(db: Database, run_id: str, candidate_ids: Sequence[str] | None = None) -> dict[str, OutcomeCount]:

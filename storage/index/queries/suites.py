@@ -91,21 +91,25 @@ def _tries(db: Database, run_ids: Sequence[str]) -> dict[str, list[Try]]:
 
 def _bests(db: Database, run_ids: Sequence[str]) -> Mapping[str, _Best]:
     """By run, its best kernel, made of all that happened to those of all runs: one query reads it."""
-    sql = f"SELECT run_id, candidate_id, parent_id FROM kernels WHERE run_id IN {_CHOSEN} AND is_best"
+    sql = f"""SELECT run_id, candidate_id, parent_id, hardware_limit FROM kernels JOIN runs USING (run_id)
+        WHERE run_id IN {_CHOSEN} AND is_best"""
     rows = fetch.tuples(db, sql, {"ids": list(run_ids)})
     which = """run_id IN (SELECT unnest($ids)) AND (run_id || ' ' || candidate_id IN (SELECT unnest($bests))
         OR (kind = $review AND run_id || ' ' || candidate_id IN (SELECT unnest($parents))))"""
     asked = {
-        "ids": [run_id for run_id, _, _ in rows], "bests": [f"{run_id} {name}" for run_id, name, _ in rows],
-        "parents": [f"{run_id} {parent}" for run_id, _, parent in rows], "review": name_of(ReviewWritten),
+        "ids": [run_id for run_id, *_ in rows], "bests": [f"{run_id} {name}" for run_id, name, *_ in rows],
+        "parents": [f"{run_id} {parent}" for run_id, _, parent, _ in rows], "review": name_of(ReviewWritten),
     }  # fmt: skip
     happened: dict[str, list[Any]] = {}
     for entry in fetch.events(db, None, *_KINDS, where=which, parameters=asked) if rows else ():
         happened.setdefault(entry.run_id, []).append(entry.event)
-    return {run_id: _best(name, happened.get(run_id, [])) for run_id, name, _ in rows}
+    return {
+        run_id: _best(name, happened.get(run_id, []), fetch.record(HardwareLimit, limit))
+        for run_id, name, _, limit in rows
+    }
 
 
-def _best(name: str, events: Sequence[Any]) -> _Best:
+def _best(name: str, events: Sequence[Any], limit: HardwareLimit | None) -> _Best:
     last = {type(event): event for event in events if event.candidate_id == name}
     if CandidateCreated not in last:
         return None, ""
@@ -115,4 +119,4 @@ def _best(name: str, events: Sequence[Any]) -> _Best:
         last[CandidateCreated], results.get(Compiled), results.get(Checked), timed, timed.figures if timed else None,
         profiled=results.get(Profiled),
     )  # fmt: skip
-    return measured.best_kernel(best, checks_of(events, best)), measured.bound_of(best)
+    return measured.best_kernel(best, checks_of(events, best, limit)), measured.bound_of(best)

@@ -257,6 +257,15 @@ def test_what_nsight_compute_printed_of_a_tiled_product_shows_its_bank_conflicts
 RULED = Found("memory_latency_bound", Bottleneck.MEMORY, states.GUESS, "no rule holds", ("narrow loads",))
 
 
+def test_shares_of_the_waits_of_a_call_count_before_averages_of_cycles() -> None:
+    averages = device(long_scoreboard=30.0)
+    told = {"not_selected": 90.0, "long_scoreboard": 10.0}
+    shares = [Metric(f"{counters.WAIT_SHARE}{reason}", "%", value) for reason, value in told.items()]
+    assert figure.of_device(averages)[figure.MEMORY_WAITS] > 50
+    newer = replace(averages, metrics=(*averages.metrics, *shares))
+    assert figure.of_device(newer)[figure.MEMORY_WAITS] == 10.0
+
+
 def test_a_known_state_that_the_model_is_sure_of_is_matched() -> None:
     said = {"state": "Memory bank conflicts", "confidence": "80 %", "why": "MIO throttle leads"}
     settled = states.settle(RULED, said, STATES, [])

@@ -84,11 +84,11 @@ def test_the_card_and_the_exported_file_count_the_checks_as_trust_does_and_carry
     counted, look = "1 check passed, 1 to look at, 1 noted, 1 not done", LOOKS["re-measured"]
     card = packaged([run], Asked())["CARD.md"]
     assert f"| checks | {counted}; **to look at: re-measured.** {look.rstrip('.')}; noted: special values; " in card
-    assert "1 ms beside eager's 2 ms" in card
+    assert "1 ms beside eager's 2 ms by the pairs' median ratio" in card
     head = exported(run, "c001").partition("\n\n\n")[0]
     assert f"# {counted}." in head
     assert f"# To look at, re-measured: {look}" in head
-    assert "eager 2 ms beside it" in head
+    assert "eager 2 ms beside it by the pairs' median ratio" in head
 
 
 def test_runs_of_one_task_at_several_sizes_are_one_table(home: Path) -> None:

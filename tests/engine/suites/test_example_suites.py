@@ -98,7 +98,7 @@ def test_a_flag_counts_what_the_runs_own_page_says_is_to_look_at(home: Path) -> 
         assert run_id is not None
         record = load(RunFolder(runs_folder() / run_id))
         assert record.best is not None
-        assert len(best.flags) == to_look_at(checks_of(record.events, record.best)), run_id
+        assert len(best.flags) == to_look_at(checks_of(record.events, record.best, record.limit)), run_id
     assert cells["40_GRUHidden-20261129-200622-27d9"].flags == (), "its two timings agree"
     assert cells["16_DenseNet201-20261129-195242-4754"].flags == ()
     exported = {row["run"]: row["flags"] for row in csv.DictReader(io.StringIO(exporting.as_csv(results)))}

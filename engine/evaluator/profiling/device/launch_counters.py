@@ -182,16 +182,13 @@ def flop_of(launch: Launch) -> dict[str, float] | None:
     return flop if is_counted else None
 
 
-def stall_shares(launch: Launch | Whole) -> dict[str, float]:
-    """Each stall reason's share (0..1) of the time warps wait, largest first; a warp that is issued does not wait."""
-    values = launch.values if isinstance(launch, Launch) else launch.averages
-    waits = {
-        reason: values[name][1]
-        for name in values
-        if (reason := counters.stall_reason(name)) is not None and reason != "selected"
-    }
-    total = sum(waits.values())
-    return {name: wait / total for name, wait in sorted(waits.items(), key=lambda item: -item[1])} if total else {}
+def stall_shares(launches: Sequence[Launch]) -> dict[str, float]:
+    """As `counters.wait_shares` says."""
+    values = (
+        (launch.value(counters.TIME) or 1.0, {name: value for name, (_, value) in launch.values.items()})
+        for launch in launches
+    )
+    return counters.wait_shares(values)
 
 
 def _together(name: str, launches: Sequence[Launch]) -> tuple[str, float]:

@@ -179,6 +179,9 @@ def _whole_metrics(together: Whole, launches: Sequence[Launch], ceilings: Device
     for name, (unit, value) in together.averages.items():
         if _is_kept(name) and name != counters.TIME:
             yield Metric(name, unit, value)
+    if len(launches) > 1:
+        for reason, share in launch_counters.stall_shares(launches).items():
+            yield Metric(f"{counters.WAIT_SHARE}{reason}", "%", 100 * share)
 
 
 def _arithmetic(together: Whole, ceilings: DeviceCeilings) -> Iterator[Metric]:

@@ -220,7 +220,7 @@ def _unusual(launch: Launch) -> Iterator[str]:
 
 
 def _stalls(launch: Launch) -> Iterator[str]:
-    large = [(name, share) for name, share in launch_counters.stall_shares(launch).items() if share >= STALL_SHARE]
+    large = [(name, share) for name, share in launch_counters.stall_shares([launch]).items() if share >= STALL_SHARE]
     if large:
         words = (f"{percent(100 * share)} for {counters.STALLS.get(name, name)} ({name})" for name, share in large[:4])
         yield "warps wait: " + "; ".join(words)

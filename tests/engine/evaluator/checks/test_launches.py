@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from engine.evaluator.checks.candidate_failures import Failure
 from engine.evaluator.checks.clock import Call, DeviceClock, Session, TracedCall
 from engine.evaluator.checks.launches import Launched, Launches, Trace, kernel_names
 from engine.evaluator.processes import observer
-from storage.results.check_records import MORE_THAN_THE_CALL, CheckOutcome, CheckRecord, as_told
+from storage.results.check_records import MORE_THAN_THE_CALL, OTHER_PAIRS, CheckOutcome, CheckRecord, as_told
 from storage.results.evaluation_results import TimedWorkload, TimingResult, is_improvement
 from storage.results.policy import EVERYTHING, Policy
 from storage.results.vocabulary import Verdict
@@ -368,6 +369,21 @@ def test_kernels_that_take_longer_than_their_call_are_explained() -> None:
     assert MORE_THAN_THE_CALL not in shorter.detail
     of_before = replace(longer, detail=longer.detail.removesuffix(MORE_THAN_THE_CALL))
     assert as_told([of_before, longer]) == [longer, longer], "once"
+
+
+def test_pairs_that_another_clock_timed_are_told_from_those_that_the_speed_up_is_of() -> None:
+    timed = session(calls(50 * US), calls(110 * US))
+    records = timing_checks.of(timed, replace(SETTING, device=device(50, 110)))
+    order = next(record for record in records if record.check == "order")
+    assert order.detail.endswith(OTHER_PAIRS)
+    plural = re.search(r"pairs of (\d+) (calls?),", order.detail)
+    assert plural
+    assert (plural[1] == "1") is (plural[2] == "call")
+    older = replace(order, detail=order.detail.removesuffix(OTHER_PAIRS).replace(plural[0], "pairs of 21 call(s),"))
+    beside = [record for record in records if record.check == "device time"]
+    told = order.detail.replace(plural[0], "pairs of 21 calls,")
+    assert [record.detail for record in as_told([*beside, older])][-1] == told
+    assert as_told([older])[0].detail == told.removesuffix(OTHER_PAIRS)
 
 
 def test_a_long_call_that_is_not_explained_is_flagged_though_the_evaluators_clock_decides() -> None:

@@ -235,6 +235,8 @@ def test_kernel_names_are_short_on_screen() -> None:
     assert kernel_names.short("void demo::product<(int)32>(const float *, float *)") == "product<32>"
     assert kernel_names.short("<unnamed>::scale(float *)") == "scale"
     assert kernel_names.short("product(float*, int) [clone ._omp_fn.0]") == "product [clone ._omp_fn.0]"
+    assert kernel_names.short("Memset (Device)") == "Memset (Device)"
+    assert kernel_names.short(" ") == "a kernel without a name"
     assert kernel_names.short("nvjet_sm90_tst") == "nvjet_sm90_tst"
     assert kernel_names.short("kernel_cutlass_part_kernel_tensorptrf32gmemo512221_4_0") == "part_kernel"
     assert kernel_names.short("kernel_cutlass_run_candidateSwish_object_at__tensorptrf32_0") == "run"
