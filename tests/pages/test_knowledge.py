@@ -339,8 +339,22 @@ def test_a_run_shows_what_it_was_told_what_it_tried_and_what_it_added(home: Path
     assert part(learning_table.run_cells(run, {"told": "Softmax"})["run"], "text") == "Softmax"
     shown = learning_table.run_cells(replace(run, changes=1, elsewhere=2), {})
     assert (part(shown["changes"], "text"), part(shown["changes"], "note")) == ("1", "2 in another knowledge base")
+    assert "Written down in another knowledge base" in words(app)  # what it taught is not in that of this home
     assert learning_table.address("a b") == "learning?run=a%20b"
     assert "There is no run" in words(open_page("learning", run="nowhere"))
+
+
+def test_what_a_run_without_memory_taught_is_said_to_be_in_the_run_alone(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "alone", depths=4, strategy="kernelblaster", knowledge="seed")
+    folder.settings_file.write_text(folder.settings_file.read_text().replace('"seed"', '"off"'))
+    app = open_page("learning", run="alone")
+    assert not app.exception
+    assert "no base holds these, and no prompt told of them" in words(app)
+    (run,) = learning.learning_runs(index.current(), files.load())
+    assert run.elsewhere == len(learning.taught(index.current(), "alone")) > 0
+    assert part(learning_table.run_cells(run, {})["changes"], "note") == f"{run.elsewhere} in the run alone"
+    assert "counts for its own questions" in learning_table.where_taught("seed", is_here=False)
+    assert "in memory, a knowledge base of its own" in learning_table.where_taught("own:memory", is_here=False)
 
 
 def test_what_is_exported_can_be_imported_elsewhere_and_contradictions_are_shown_side_by_side(
