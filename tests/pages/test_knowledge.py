@@ -493,6 +493,8 @@ def test_a_failure_rule_is_shown_with_its_kernels_worded_and_turned_off(home: Pa
     assert (told.status, faded.status, waiting.status) == ("active", "faded", "waiting")
     app = open_page("knowledge", show="failure rules", rule=told.rule_id)
     assert "One stays *waiting* until 2 kernels failed so and a repair said how it mended one" in words(app)
+    assert "3 failure rules" in words(app)
+    assert "Showing 1–3 of 3 failure rules" in words(app)
     assert not app.exception
     assert "as the first repair that mended it says" in words(app)
     app.button(key=f"edit:{told.rule_id}").click().run()
