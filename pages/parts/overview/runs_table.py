@@ -116,7 +116,8 @@ def _cells(
     of_suite = [table.pill(f"suite {wording.cut(suite, 24)}", "gray", title=f"a run of suite {suite}")] if suite else []
     badges = _tags(run) + of_suite + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(run_alerts)
     done, most = method.completed(run)
-    is_handed_in, model = wording.is_handed_in(run.model, run.is_example), wording.model(run.model, run.is_example)
+    model = wording.model(run.model, run.is_example)
+    told = queries.HANDED_IN if wording.is_handed_in(run.model, run.is_example) else wording.cut(model, 22)
     details = f"{wording.CLASS_NAME[run.kernel_class]} · {languages.label(run.language)} · {run.run_id}"
     task = f"{wording.task(run.task_name)} · " if run.label else ""
     return {
@@ -133,7 +134,7 @@ def _cells(
         "over": _over(run, fastest, elsewhere),
         "curve": table.spark(run.curve, f"{wording.best(run)} best"),
         "correct": _correct(run),
-        "model": table.text("handed in" if is_handed_in else wording.cut(model, 22), title=model),
+        "model": table.text(told, title=model),
         "strategy": table.text(wording.cut(run.strategy, 20), title=run.strategy),
         "device": table.text(
             wording.cut(run.device, 18) or run.toolchain, "", run.toolchain if run.device else "", run.device
