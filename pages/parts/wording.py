@@ -247,6 +247,11 @@ def beside(noise: float | None, low: float | None, high: float | None) -> str:
     return interval(low, high) if noise is None or is_known(noise) else TOO_WIDE
 
 
+def of_kept(noise: float | None) -> str:
+    """What stands beside the latency of a kernel whose speed-up is too vague for one figure."""
+    return "" if noise is None or is_known(noise) else "of the timing that was kept"
+
+
 def measured(value: float | None, noise: float | None, low: float | None, high: float | None) -> str:
     """A speed-up with its 95 % interval, "1.64× (1.56 to 1.66×)"; the interval alone where no more is known."""
     text, spread = figure(value, noise, low, high), interval(low, high)
