@@ -24,12 +24,16 @@ from storage.results.in_words import significant as significant
 from storage.results.in_words import speedup as speedup
 from storage.results.relative import Relative, is_known
 from storage.results.vocabulary import KernelClass, Verdict
+from storage.run.labels import MarkKind
 from storage.run.models import CallFailure
 from storage.run.saved_models import RECORDED
 from storage.run.settings import Origin, RunState
 from storage.run.steering.command_arguments import MANUAL
 
 Tone = Literal["red", "orange", "yellow", "blue", "green", "violet", "gray"]
+MARK_TONE: dict[MarkKind, Tone] = {
+    MarkKind.CLEAN: "green", MarkKind.SUSPICIOUS: "orange", MarkKind.HACK: "red", MarkKind.UNCLEAR: "gray",
+}  # fmt: skip
 
 STATE_TONE: dict[RunState, Tone] = {
     RunState.STARTING: "blue",
