@@ -74,7 +74,7 @@ def draw_suite(name: str) -> str | None:
     with tools:
         suite, is_partial, only_clean = choose(suite if folder.has_runner else as_left(suite, run_state.has_engine))
     runs = run_results(index.current(), run_ids)
-    results = summary.gather(suite, summary.only_clean(runs) if only_clean else runs, is_partial)
+    results = summary.gather(suite, runs, is_partial, only_clean)
     with head:
         draw_head(results, folder.has_runner)
     with acts:  # always there: what comes and goes in it must not move the rest

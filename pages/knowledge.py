@@ -94,7 +94,7 @@ def draw_sums(sums: KnowledgeSums, failures: int, unnamed: tuple[int, int]) -> N
         wording.counted(sums.states, "state") + (f" ({sums.discovered} discovered)" if sums.discovered else ""),
         f"{wording.counted(sums.attempts, 'attempt')} of {wording.counted(sums.runs, 'run')}"
         + (f" ({sums.imported:,} imported)" if sums.imported else ""),
-        wording.counted(failures, "failure"),
+        wording.counted(failures, "failure rule"),
     ]
     st.markdown(" · ".join(words))
     changes, runs = unnamed
@@ -114,7 +114,8 @@ def draw_sums(sums: KnowledgeSums, failures: int, unnamed: tuple[int, int]) -> N
         if access.may_steer():
             st.button(
                 "Take over what the examples show", icon=":material/school:", key="learn_examples", on_click=_learn,
-                help="the attempts of the runs from an H200 and an H100 that come with Tilewright, finished or stopped",
+                help="attempts of the runs from an H200 and an H100 that come with Tilewright, finished or stopped; "
+                "their failed kernels make no failure rules",
             )  # fmt: skip
     if sums.damaged:
         lines = wording.counted(sums.damaged, "line")

@@ -36,7 +36,7 @@ def live() -> None:
     now.watch([], is_overview=True, token=change_token.of([], is_overview=True))
     rates = queries.patch_rates(index.current())
     if not rates:
-        st.info("No model replies yet.", icon=":material/forum:")
+        st.info("No model replies yet. Examples and replays do not count here.", icon=":material/forum:")
         return
     by_model.draw()
     st.markdown("## Patches")

@@ -94,7 +94,7 @@ def _list_rules(base: Base, as_json: bool) -> None:
         texts = (rule.rule_id, rule.language, rule.toolchain, *counts, rule.status, words)
         table.add_row(*(escape(printable(text)) for text in texts))
     console = Console()
-    console.print(table if rules else "No failure has been kept yet: every run adds those of its own kernels.")
+    console.print(table if rules else "There is no failure rule yet: every run adds those of its own kernels.")
     _warn(console, base)
 
 

@@ -282,9 +282,7 @@ def export_suite(options: Namespace) -> int:
         raise EngineError(f"no arm {options.baseline} in suite {options.suite}: it has {', '.join(arms)}")
     baseline = options.baseline or suite.defined.baseline_arm
     suite = replace(suite, defined=replace(suite.defined, baseline_arm=baseline), compared_with=options.baseline or "")
-    runs = measured.of_suite(suite)
-    runs = summary.only_clean(runs) if options.only_clean else runs
-    results = summary.gather(suite, runs, is_partial=options.unfinished)
+    results = summary.gather(suite, measured.of_suite(suite), options.unfinished, options.only_clean)
     report.write(exporting.exported(results, options.format), options.output)
     return OK
 

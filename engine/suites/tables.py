@@ -140,10 +140,11 @@ def _on_which(compared: Results) -> str:
 def _arm_in_words(stats: ArmFigures, results: Results) -> str:
     if not stats.cells:
         return f"{stats.arm}: no run has ended yet."
+    marked = " that is marked clean" if results.only_clean else ""
     if stats.mean is None:
-        return f"{stats.arm}: no correct kernel in {counted(stats.cells, 'run')}."
+        return f"{stats.arm}: no correct kernel{marked} in {counted(stats.cells, 'run')}."
     sure = f" (95 % interval {spread} over tasks)" if (spread := interval(stats.mean)) else ""
-    of = f"the {stats.solved} of {stats.tasks} tasks with a correct kernel"
+    of = f"the {stats.solved} of {stats.tasks} tasks with a correct kernel{marked}"
     of = f"all {stats.tasks} tasks" if stats.solved == stats.tasks > 1 else of
     where = f" on {', '.join(results.devices)}" if results.devices else ""
     better = (

@@ -24,12 +24,16 @@ from storage.results.in_words import significant as significant
 from storage.results.in_words import speedup as speedup
 from storage.results.relative import Relative, is_known
 from storage.results.vocabulary import KernelClass, Verdict
+from storage.run.labels import MarkKind
 from storage.run.models import CallFailure
 from storage.run.saved_models import RECORDED
 from storage.run.settings import Origin, RunState
 from storage.run.steering.command_arguments import MANUAL
 
 Tone = Literal["red", "orange", "yellow", "blue", "green", "violet", "gray"]
+MARK_TONE: dict[MarkKind, Tone] = {
+    MarkKind.CLEAN: "green", MarkKind.SUSPICIOUS: "orange", MarkKind.HACK: "red", MarkKind.UNCLEAR: "gray",
+}  # fmt: skip
 
 STATE_TONE: dict[RunState, Tone] = {
     RunState.STARTING: "blue",
@@ -246,6 +250,11 @@ def best_so_far(value: float | None, noise: float | None, timed: Iterable[_Ratio
 def beside(noise: float | None, low: float | None, high: float | None) -> str:
     """What stands in small print beside a figure: its 95 % interval, or that the figure is one."""
     return interval(low, high) if noise is None or is_known(noise) else TOO_WIDE
+
+
+def of_kept(noise: float | None) -> str:
+    """What stands beside the latency of a kernel whose speed-up is too vague for one figure."""
+    return "" if noise is None or is_known(noise) else "of the timing that was kept"
 
 
 def measured(value: float | None, noise: float | None, low: float | None, high: float | None) -> str:

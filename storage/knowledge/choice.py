@@ -47,6 +47,13 @@ def name_of(knowledge: str) -> str:
     return knowledge if knowledge in CHOICES else knowledge.replace("\\", "/").rstrip("/").split("/")[-1]
 
 
+def where_taught(knowledge: str) -> str:
+    """Where what a run taught was written down, as a sentence's end; of a base that is only read in the run alone."""
+    if name := own_name(knowledge):
+        return f"in {name}, a knowledge base of its own"
+    return "in another knowledge base" if knowledge == ON else "in the run alone"
+
+
 def in_words(knowledge: str) -> str:
     """A run's choice of a knowledge base, as people read it."""
     usual = "read only, and nothing of what this run learns" if is_frozen(knowledge) else _OF_A_PATH

@@ -55,7 +55,8 @@ class CellResult:
 
 @dataclass(frozen=True)
 class Results:
-    """A suite with the results of its runs. `is_partial` counts cells that have not ended, as far as they are.
+    """A suite with the results of its runs. `is_partial` counts cells that have not ended, as far as they are;
+    `only_clean` says that the kernels are only those that a person has marked clean.
 
     What several tables of a page ask for is worked out once: it has no slots, and is not to be changed.
     """
@@ -63,6 +64,7 @@ class Results:
     suite: Suite
     cells: tuple[CellResult, ...]
     is_partial: bool = False
+    only_clean: bool = False
 
     @functools.cached_property
     def engine_s(self) -> float:
@@ -119,15 +121,17 @@ class Results:
         return {}
 
 
-def only_clean(runs: Mapping[str, RunResult]) -> dict[str, RunResult]:
+def marked_clean(runs: Mapping[str, RunResult]) -> dict[str, RunResult]:
     """The runs without the kernels of those whose best one no person has marked clean: they count as unsolved."""
     return {
         name: run if run.mark is MarkKind.CLEAN else replace(run, best=None, timed=()) for name, run in runs.items()
     }
 
 
-def gather(suite: Suite, runs: Mapping[str, RunResult], is_partial: bool = False) -> Results:
-    """The suite's cells with what their runs have come to. A class that the suite states goes before the run's own."""
+def gather(suite: Suite, runs: Mapping[str, RunResult], is_partial: bool = False, only_clean: bool = False) -> Results:
+    """The suite's cells with what their runs have come to, the kernels that nobody has marked clean left out where
+    `only_clean` says so. A class that the suite states goes before the run's own."""
+    runs = marked_clean(runs) if only_clean else runs
     stated = {task.name: task.kernel_class for task in suite.defined.tasks}
     run_of = {}
     for standing in suite.planned:
@@ -139,7 +143,7 @@ def gather(suite: Suite, runs: Mapping[str, RunResult], is_partial: bool = False
         )
         for standing in suite.planned
     ]
-    return Results(suite, tuple(cells), is_partial)
+    return Results(suite, tuple(cells), is_partial, only_clean)
 
 
 def alike(results: Results) -> Results:

@@ -331,11 +331,27 @@ def test_only_what_a_person_has_marked_clean_counts_where_that_is_asked_for(home
     run_id, best = next((name, run.best) for name, run in runs.items() if run.best)
     labels.change(find_run(run_id), labels.marked(best.candidate_id, MarkKind.CLEAN, "read", "ada"))
     marked = measured.of_suite(suite)
-    assert {name: run.best is not None for name, run in summary.only_clean(marked).items()} == {
+    assert {name: run.best is not None for name, run in summary.marked_clean(marked).items()} == {
         name: name == run_id for name in runs
     }
     assert all(run.best for run in marked.values())
-    clean = summary.gather(suite, summary.only_clean(marked))
+    clean = summary.gather(suite, marked, only_clean=True)
+    one = next(cell for cell in clean.cells if cell.result and cell.result.best)
+    assert "tasks with a correct kernel that is marked clean" in " ".join(tables.headline(clean))
+    ended = [
+        replace(cell, standing=replace(cell.standing, state=CellState.FINISHED))
+        for cell in clean.cells
+        if cell is not one
+    ]
+    left_out = [cells_matrix.cell(cell, only_clean=True) for cell in ended]
+    assert {part["text"] for part in left_out if isinstance(part, dict)} == {"none marked clean"}
+    assert one.result
+    assert one.result.best
+    for share, told in ((0.94, True), (0.999, False), (None, False)):
+        best = replace(one.result.best, own_share=share)
+        shown = cells_matrix.cell(replace(one, result=replace(one.result, best=best)))
+        assert isinstance(shown, dict)
+        assert ("94 % in its own code" in str(shown["note"])) is told
     shown = everything(open_page("benchmark", suite=NAME, only_clean="true"))
     for row in tables.arms_table(clean).rows:
         assert all(sent(text) in shown for text in row), row

@@ -92,6 +92,8 @@ def test_before_a_first_gain_words_lead_and_the_number_is_small(home: Path, open
     assert key_figures._best(level, RunState.RUNNING)["said"] == "Not yet faster than PyTorch"
     assert key_figures._best(replace(run, best_low=1.2), RunState.RUNNING)["value"]
     wide = replace(run, best_speedup=26.2, best_noise=0.55, best_low=17.0, best_high=38.0)
+    assert key_figures._latency(wide)["note"] == key_figures.headroom(wide)["note"] == "of the timing that was kept"
+    assert key_figures._latency(run)["note"].startswith("PyTorch ")
     shown = key_figures._best(wide, RunState.FINISHED)
     assert (shown["said"], shown["note"].partition(" · ")[0], shown["tone"]) == (
         "17.0 to 38.0×", wording.TOO_WIDE, "good"

@@ -339,8 +339,22 @@ def test_a_run_shows_what_it_was_told_what_it_tried_and_what_it_added(home: Path
     assert part(learning_table.run_cells(run, {"told": "Softmax"})["run"], "text") == "Softmax"
     shown = learning_table.run_cells(replace(run, changes=1, elsewhere=2), {})
     assert (part(shown["changes"], "text"), part(shown["changes"], "note")) == ("1", "2 in another knowledge base")
+    assert "Written down in another knowledge base" in words(app)  # what it taught is not in that of this home
     assert learning_table.address("a b") == "learning?run=a%20b"
     assert "There is no run" in words(open_page("learning", run="nowhere"))
+
+
+def test_what_a_run_without_memory_taught_is_said_to_be_in_the_run_alone(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "alone", depths=4, strategy="kernelblaster", knowledge="seed")
+    folder.settings_file.write_text(folder.settings_file.read_text().replace('"seed"', '"off"'))
+    app = open_page("learning", run="alone")
+    assert not app.exception
+    assert "no base holds these, and no prompt told of them" in words(app)
+    (run,) = learning.learning_runs(index.current(), files.load())
+    assert run.elsewhere == len(learning.taught(index.current(), "alone")) > 0
+    assert part(learning_table.run_cells(run, {})["changes"], "note") == f"{run.elsewhere} in the run alone"
+    assert "counts for its own questions" in learning_table.where_taught("seed", is_here=False)
+    assert "in memory, a knowledge base of its own" in learning_table.where_taught("own:memory", is_here=False)
 
 
 def test_what_is_exported_can_be_imported_elsewhere_and_contradictions_are_shown_side_by_side(
@@ -479,6 +493,8 @@ def test_a_failure_rule_is_shown_with_its_kernels_worded_and_turned_off(home: Pa
     assert (told.status, faded.status, waiting.status) == ("active", "faded", "waiting")
     app = open_page("knowledge", show="failure rules", rule=told.rule_id)
     assert "One stays *waiting* until 2 kernels failed so and a repair said how it mended one" in words(app)
+    assert "3 failure rules" in words(app)
+    assert "Showing 1–3 of 3 failure rules" in words(app)
     assert not app.exception
     assert "as the first repair that mended it says" in words(app)
     app.button(key=f"edit:{told.rule_id}").click().run()

@@ -193,7 +193,7 @@ def test_a_run_left_at_its_prompt_waits_in_the_overview_and_offers_nothing_that_
 
 def test_the_models_page_has_a_row_per_model(home: Path, open_page: Open) -> None:
     app = open_page("models")
-    assert "No model replies yet" in words(app)
+    assert "No model replies yet. Examples and replays do not count here." in words(app)
     samples.write_run(home / "runs", "r1", depths=4)
     app = open_page("models")
     assert not app.exception

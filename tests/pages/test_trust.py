@@ -250,6 +250,8 @@ def figures_of(run_id: str, name: str) -> dict[str, str]:
     candidate = queries.candidate(db, run_id, name)
     assert candidate
     evaluation, baseline = queries.evaluation(db, run_id, name), queries.baseline(db, run_id)
+    vague = kernel_header.numbers(replace(candidate, noise=0.55), evaluation, baseline, None)
+    assert next(figure for figure in vague if figure.label == "Latency").note == "of the timing that was kept"
     found = kernel_header.numbers(candidate, evaluation, baseline, queries.limit(db, run_id))
     return {figure.label: figure.value for figure in found}
 
@@ -407,6 +409,9 @@ def test_a_best_kernel_that_is_to_be_looked_at_says_so_beside_its_speedup_and_tr
     assert "⚑" in in_row
     assert "To look at: 1 finding of the best kernel could change its verdict." in in_row
     assert "⚑" not in without
+    marked = runs_table._best(run, labels.Mark("c004", labels.MarkKind.HACK))
+    assert isinstance(marked, dict)
+    assert [badge["text"] for badge in marked["badges"]] == ["⚑", "hack"]
     assert shown["title"].endswith(advice)
     sent = everything(app)
     assert sent.count(f"could change the verdict: open Trust. {advice}") == 1, "in the Result box"

@@ -86,6 +86,27 @@ def test_there_is_a_choice_of_every_task_and_model(db: Database) -> None:
     assert found.models == ["recorded-replies"]
 
 
+def test_a_run_is_found_and_grouped_by_the_model_that_the_list_tells(tmp_path: Path) -> None:
+    for name in ("recorded", "handed-in", "own"):
+        folder = samples.write_run(tmp_path / "runs", name, depths=1)
+        text = folder.settings_file.read_text().replace('"recorded-replies"', '"recorded"')
+        folder.settings_file.write_text(
+            text.replace('"is_example": false', f'"is_example": {str(name != "own").lower()}')
+        )
+        if name != "recorded":  # a later reply was a person's, or handed in as one
+            lines = folder.journal_file.read_text().splitlines(keepends=True)
+            last = max(number for number, line in enumerate(lines) if '"ModelCalled"' in line)
+            lines[last] = lines[last].replace('"model":"recorded-replies"', '"model":"manual"')
+            folder.journal_file.write_text("".join(lines))
+    with open_database(index_file(tmp_path)) as db:
+        Ingest(db, tmp_path / "runs").catch_up()
+        assert queries.choices(db).models == ["handed in", "manual", "recorded"]
+        assert [ids(db, model=name) for name in queries.choices(db).models] == [["handed-in"], ["own"], ["recorded"]]
+        assert {row.name: row.runs for row in queries.groups(db, queries.GroupBy.MODEL)} == {
+            "handed in": 1, "manual": 1, "recorded": 1,
+        }  # fmt: skip
+
+
 def test_an_empty_index_lists_nothing(tmp_path: Path) -> None:
     with open_database(index_file(tmp_path)) as empty:
         assert queries.listing(empty).run_ids == []

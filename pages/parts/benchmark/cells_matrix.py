@@ -18,10 +18,12 @@ TONES: dict[CellState, wording.Tone] = {
     CellState.STOPPED: "gray",
     CellState.FAILED: "red",
 }
+WHOLE = 0.995  # less of a call in the kernel's own code is told
 ABOUT = (
     "Each cell of the table is one run, and opens it. Its figure is the best speed-up over eager PyTorch, with the "
     "95 % interval of that measurement; green: faster beyond it. Below that the same kernel over the best alternative, "
-    "where its run has timed one beside eager. A flag counts what is to look at: findings that could change the "
+    "where its run has timed one beside eager, and how much of a call its own code takes, where PyTorch's operators "
+    "take the rest. A flag counts what is to look at: findings that could change the "
     "kernel's verdict."
 )
 
@@ -50,26 +52,39 @@ def draw(results: Results) -> str | None:
     }
     for result in results.cells:
         rows[result.cell.task][f"{result.cell.arm}:{result.cell.repeat}"] = cell(
-            result, is_check=is_check, planned=planned_word(results.suite)
+            result, is_check=is_check, planned=planned_word(results.suite), only_clean=results.only_clean
         )
     table_rows = [table.Row(task, cells) for task, cells in rows.items()]
     return table.draw("Runs of the suite", columns, table_rows, key="suite_cells", is_cards=True, is_compact=True)
 
 
-def cell(result: CellResult, *, is_check: bool = False, planned: str = CellState.PLANNED) -> table.Cell:
+def cell(
+    result: CellResult, *, is_check: bool = False, planned: str = CellState.PLANNED, only_clean: bool = False
+) -> table.Cell:
     """A cell: its figure where it has one, else its state in a word; of a check whether it works, before the figure."""
     state, best, run_id = result.standing.state, best_of(result), result.standing.run_id
     is_done = state is CellState.FINISHED
-    word = "no correct kernel" if is_done else planned if state is CellState.PLANNED else str(state)
+    none = "none marked clean" if only_clean else "no correct kernel"
+    word = none if is_done else planned if state is CellState.PLANNED else str(state)
     text = times(best.speedup) if best else word
     tone = TONES[state]
     if is_done:
-        tone = "red" if best is None else "green" if best.low > 1 else "orange" if best.high < 1 else "yellow"
+        tone = (
+            ("gray" if only_clean else "red")
+            if best is None
+            else "green"
+            if best.low > 1
+            else "orange"
+            if best.high < 1
+            else "yellow"
+        )
     reason = wording.cut(result.standing.headroom if is_done else result.standing.reason, 200)
     note = reason[:60]
     if best:
         spread, over = interval(Estimate(best.speedup, best.low, best.high)), over_alternative(result)
-        note = f"{spread}; {over}" if over else spread
+        is_shared = best.own_share is not None and best.own_share < WHOLE
+        own = f"{wording.percent(best.own_share)} in its own code" if is_shared else ""
+        note = "; ".join(filter(None, [spread, over, own]))
         if is_check:
             note = f"{text}, {note}"
             text, tone = ("works", "green") if is_done else (f"works, {state}", tone)

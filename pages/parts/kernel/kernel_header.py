@@ -204,10 +204,10 @@ def numbers(
     items = [Figure("Speed-up", speed, wording.beside(candidate.noise, candidate.low, candidate.high), INTERVAL)]
     if baseline and baseline.speedup is not None:
         items += alternatives.figures(baseline, candidate.measured)
-    eager = evaluation.baseline if evaluation else ""
+    eager, kept = evaluation.baseline if evaluation else "", wording.of_kept(candidate.noise)
     before_ms = relative.baseline_ms(candidate.speedup, candidate.latency_ms)
     items += [
-        Figure("Latency", wording.latency(candidate.latency_ms), about=wording.LATENCIES),
+        Figure("Latency", wording.latency(candidate.latency_ms), kept, wording.LATENCIES),
         Figure("PyTorch", wording.latency(before_ms), f"{eager} beside it".strip(), wording.LATENCIES),
         Figure("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE, about=EXACT),
     ]
@@ -218,7 +218,7 @@ def numbers(
         items.append(Figure("Of the hardware limit", speed_of_light.UNKNOWN, why, about))
     elif limit is not None and share is not None and share <= 1:
         about = f"{wording.latency(limit.limit_ms)}. {how_limited} {OF_TRUST}"
-        items.append(Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms), about=about))
+        items.append(Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms), kept, about))
     return items
 
 

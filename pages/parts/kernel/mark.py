@@ -14,12 +14,6 @@ from storage.index.queries import CandidateRow, RunRow
 from storage.run import folder, labels
 from storage.run.labels import LONGEST_REMARK, LabelError, Mark, MarkKind
 
-TONE: Mapping[MarkKind, wording.Tone] = {
-    MarkKind.CLEAN: "green",
-    MarkKind.SUSPICIOUS: "orange",
-    MarkKind.HACK: "red",
-    MarkKind.UNCLEAR: "gray",
-}
 ABOUT: Mapping[MarkKind, str] = {
     MarkKind.CLEAN: "it does the whole work",
     MarkKind.SUSPICIOUS: "it may not do the work; somebody should look again",
@@ -42,7 +36,12 @@ def of_run(run_id: str) -> Mapping[str, Mark]:
 def badge(mark: Mark | None) -> None:
     """The mark, with who set it and why behind it; nothing where there is none."""
     if mark:
-        st.badge(str(mark.kind), color=TONE[mark.kind], icon=":material/person_check:", help=wording.plain(said(mark)))
+        st.badge(
+            str(mark.kind),
+            color=wording.MARK_TONE[mark.kind],
+            icon=":material/person_check:",
+            help=wording.plain(said(mark)),
+        )
 
 
 def caption(mark: Mark | None) -> None:

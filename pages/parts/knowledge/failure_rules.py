@@ -49,7 +49,9 @@ def draw() -> str | None:
     left_out = without_rule(*learning.without_rule(index.current(), index.known()))
     if not rules:
         st.info(
-            "No failure has been kept yet: every run adds those of its own kernels as it goes.", icon=":material/rule:"
+            "There is no failure rule yet: every run adds those of its own kernels as it goes, examples add none. "
+            "Attempts that failed stand under *attempts* all the same.",
+            icon=":material/rule:",
         )
         if left_out:
             st.caption(left_out)
@@ -59,8 +61,8 @@ def draw() -> str | None:
     chosen = st.query_params.get(RULE, "")
     opened = table.draw("Failure rules", COLUMNS, rows, key="rules", selected=chosen, is_cards=True)
     st.caption(
-        f"{known_tables.showing(offset, len(shown), len(rules), 'failure')}, most kernels first. Runs that ask the "
-        f"knowledge base tell the writer of each kernel at most {MOST_TOLD} *active* rules of its language and "
+        f"{known_tables.showing(offset, len(shown), len(rules), 'failure rule')}, most kernels first. Runs that ask "
+        f"the knowledge base tell the writer of each kernel at most {MOST_TOLD} *active* rules of its language and "
         f"toolchain. One stays *waiting* until {LEAST_KERNELS} kernels failed so and a repair said how it mended one, "
         "or until a person words it. A row opens its kernels."
     )

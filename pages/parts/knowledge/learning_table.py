@@ -7,21 +7,29 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.parts import index, method, wording
+from pages.parts import index, method, run_settings, wording
 from pages.parts.knowledge import evidence_table, known_tables
 from pages.parts.widgets import table
+from storage import codec
 from storage.index import queries
-from storage.index.queries import TakenRow, learning
+from storage.index.queries import TakenRow, fetch, learning
 from storage.index.queries.learning import AnswerRow, LearningRun
+from storage.knowledge import choice
 from storage.knowledge.browsing import EvidenceFilter
 from storage.knowledge.records import Outcome
+from storage.run.events import Taught
 
 MOST_OFFERED = 6
 RUN_COLUMNS = [
     table.Column("run", "Run"),
     table.Column("asked", "Answers", "right", "how often the knowledge base answered it about a kernel"),
     table.Column("attempts", "Faster", "nowrap", "of the attempts that it added, those whose kernel became faster"),
-    table.Column("changes", "Changes", "right", "revisions of states, techniques and expectations that it made here"),
+    table.Column(
+        "changes",
+        "Changes",
+        "right",
+        "states, techniques and expectations that it taught this knowledge base",
+    ),
     table.Column("at", "Latest", "right"),
 ]
 TAKEN_COLUMNS = [
@@ -35,6 +43,11 @@ TAKEN_COLUMNS = [
     ),
     table.Column("mean", "Q/N (mean gain)", "right", "what a walk along it brought on average, as a log speed-up"),
     table.Column("prior", "Prior", "right", "log gain that the knowledge base expected before this run took it"),
+]
+TAUGHT_COLUMNS = [
+    table.Column("what", "Change", "wide"),
+    table.Column("step", "Step", "right"),
+    table.Column("at", "When", "right"),
 ]
 COLUMNS = [
     table.Column("kernel", "About"),
@@ -76,10 +89,20 @@ def run_cells(row: LearningRun, titles: Mapping[str, str]) -> dict[str, table.Ce
         "asked": wording.count(row.asked) if row.asked else table.text("did not ask", "muted"),
         "attempts": added,
         "changes": table.text(
-            wording.count(row.changes), "", f"{row.elsewhere:,} in another knowledge base" if row.elsewhere else ""
+            wording.count(row.changes),
+            "",
+            f"{row.elsewhere:,} {choice.where_taught(_asked(row.run_id))}" if row.elsewhere else "",
         ),
         "at": table.age(row.last_at),
     }
+
+
+def _asked(run_id: str) -> str:
+    """The knowledge base that a run was to ask; that of all runs where its settings cannot be read."""
+    try:
+        return run_settings.of(run_id).knowledge
+    except (FileNotFoundError, codec.DecodeError):
+        return choice.ON
 
 
 def draw_run(run_id: str) -> str | None:
@@ -87,11 +110,40 @@ def draw_run(run_id: str) -> str | None:
     st.markdown("## What it was told")
     asked = _draw_answers(run_id)
     _draw_taken(run_id)
+    _draw_taught(run_id)
     st.markdown("## Attempts that it added")
     return (
         evidence_table.draw_attempts(EvidenceFilter(run_id=run_id), "added", nothing="This run has added no attempt.")
         or asked
     )
+
+
+def _draw_taught(run_id: str) -> None:
+    """What it taught, and where that was written down; nothing of a run that taught nothing."""
+    taught = learning.taught(index.current(), run_id)
+    if not taught:
+        return
+    st.markdown("## What it taught")
+    rows = [table.Row(str(entry.seq), taught_cells(entry)) for entry in taught]
+    table.draw("What this run taught", TAUGHT_COLUMNS, rows, key="taught", is_cards=True)
+    here = {revision.revision_id for revision in index.known().revisions}
+    st.caption(where_taught(_asked(run_id), is_here=taught[0].event.revision_id in here))
+
+
+def taught_cells(entry: fetch.RunEntry[Taught]) -> dict[str, table.Cell]:
+    """A change as cells."""
+    what = entry.event.summary
+    return {"what": what[:1].upper() + what[1:], "step": str(entry.event.depth), "at": table.age(entry.at)}
+
+
+def where_taught(asked: str, *, is_here: bool) -> str:
+    """Which base holds what was taught, and whether the run itself was told of it, by the base that it asks."""
+    if is_here:
+        return "Newest first; *Knowledge* has them under *changes*."
+    if asked == choice.OFF:
+        return "Kept in the run alone: it asks no knowledge base; no base holds these, and no prompt told of them."
+    held = "" if asked == choice.ON or choice.own_name(asked) else " and counts for its own questions"
+    return f"Written down {choice.where_taught(asked)}{held}, newest first."
 
 
 def _draw_taken(run_id: str) -> None:

@@ -90,7 +90,12 @@ COLUMNS = [
     table.Column("runs", "Runs", "right"),
     table.Column("working", "At work", "right", "starting, running, paused or waiting"),
     table.Column("solved", "With a correct kernel", "right", "runs with a correct, timed kernel, of all runs"),
-    table.Column("mean", "Mean best", "right", "geometric mean of the runs' best speed-ups over eager"),
+    table.Column(
+        "mean",
+        "Mean best",
+        "right",
+        "geometric mean of the runs' best speed-ups over eager; a vague one counts by the timing that was kept",
+    ),
     table.Column("best", "Best", "right", "the best speed-up of any run of the group"),
     table.Column("accepted", "Kernels accepted", "right"),
     table.Column("calls", "Model calls", "right", "of all runs of the group; replays make none"),

@@ -30,7 +30,8 @@ SORT_NAME = {
 }
 ORDER_HELP = (
     "Own runs first, the newest on top, then examples. Of those a few to begin with stand first; then come the ones "
-    "that finished with a profile and a kernel faster than the best alternative, then the others."
+    "that finished with a profile and a kernel faster than the best alternative, then the others. Most errors first: "
+    "by the share of a run's kernels that were wrong."
 )
 ARCHIVED, EXAMPLES = "archived", "examples"  # stand among the states
 GROUP_NAME: dict[str, str] = {"": "no groups"} | {str(by): f"by {by}" for by in GroupBy}

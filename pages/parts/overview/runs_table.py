@@ -17,6 +17,7 @@ from pages.parts.steering.verb_words import VERB_WORDS
 from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import BaselineRow, ElsewhereRow, RunRow, RunSort
+from storage.run.labels import Mark
 from storage.run.settings import RunState
 from storage.run.steering import commands
 from storage.run.steering.verbs import CommandKind
@@ -29,7 +30,8 @@ COLUMNS = [
         "best",
         "Best speed-up",
         "right",
-        "over the eager baseline, with its 95 % interval; ⚑ is to look at: something found could change the verdict",
+        "over the eager baseline, with its 95 % interval; ⚑ is to look at: something found could change the verdict; "
+        "a word beside it is a person's mark of that kernel",
     ),
     table.Column("over", alternatives.OVER_BEST, "right", alternatives.OVER_BEST_ABOUT),
     table.Column("curve", "Curve", help="best speed-up so far after each step of the search, log scale"),
@@ -72,13 +74,14 @@ def draw(
     db, run_ids = index.current(), [run.run_id for run in shown]
     fastest, suites = queries.fastest_baselines(db, run_ids), suite_folders.of_runs(run_ids)
     without = [run.run_id for run in shown if run.best_speedup and run.run_id not in fastest]
-    elsewhere = queries.baselines_elsewhere(db, without) if without else {}
+    elsewhere, marks = queries.baselines_elsewhere(db, without) if without else {}, queries.marks(db, run_ids)
     rows = [
         table.Row(
             run.run_id,
             _cells(
                 run, states[run.run_id], by_run.get(run.run_id, ()), fastest.get(run.run_id),
                 elsewhere.get(run.run_id), suites.get(run.run_id, ""),
+                marks.get(run.run_id, {}).get(run.best_candidate_id or ""),
             ),
             f"run?run={wording.in_address(run.run_id)}", f"{run.title}, {run.run_id}",
         )
@@ -111,12 +114,14 @@ def _cells(
     fastest: BaselineRow | None,
     elsewhere: ElsewhereRow | None = None,
     suite: str = "",
+    mark: Mark | None = None,
 ) -> dict[str, table.Cell]:
     actions, state = _actions(run, state), run_state.shown_state(run)
     of_suite = [table.pill(f"suite {wording.cut(suite, 24)}", "gray", title=f"a run of suite {suite}")] if suite else []
     badges = _tags(run) + of_suite + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(run_alerts)
     done, most = method.completed(run)
-    is_handed_in, model = wording.is_handed_in(run.model, run.is_example), wording.model(run.model, run.is_example)
+    model = wording.model(run.model, run.is_example)
+    told = queries.HANDED_IN if wording.is_handed_in(run.model, run.is_example) else wording.cut(model, 22)
     details = f"{wording.CLASS_NAME[run.kernel_class]} · {languages.label(run.language)} · {run.run_id}"
     task = f"{wording.task(run.task_name)} · " if run.label else ""
     return {
@@ -129,11 +134,11 @@ def _cells(
             f"{done:,} / {most:,}", min(1.0, done / most) if most else 0.0, "",
             f"engine time {wording.seconds(run.engine_s)}" if run.engine_s else "",
         ),
-        "best": _best(run),
+        "best": _best(run, mark),
         "over": _over(run, fastest, elsewhere),
         "curve": table.spark(run.curve, f"{wording.best(run)} best"),
         "correct": _correct(run),
-        "model": table.text("handed in" if is_handed_in else wording.cut(model, 22), title=model),
+        "model": table.text(told, title=model),
         "strategy": table.text(wording.cut(run.strategy, 20), title=run.strategy),
         "device": table.text(
             wording.cut(run.device, 18) or run.toolchain, "", run.toolchain if run.device else "", run.device
@@ -164,21 +169,22 @@ def _kinds(run: RunRow) -> list[table.Cell]:
     return [table.pill(name, "gray") for name, is_so in kinds.items() if is_so] + provenance.fork_cells(run)
 
 
-def _best(run: RunRow) -> table.Cell:
+def _best(run: RunRow, mark: Mark | None = None) -> table.Cell:
     if run.best_speedup is None:
         return table.text(wording.NONE, "muted", "", "no correct kernel yet")
     tone = wording.gain_tone(run.best_low, run.best_high)
     best = wording.best(run)
     beside = wording.beside(run.best_noise, run.best_low, run.best_high)
     note, title = ("", beside) if beside == wording.TOO_WIDE else (beside, "")
+    said = [table.pill(mark.kind, wording.MARK_TONE[mark.kind], title=mark.in_words)] if mark else []
     if not run.best_looks:
-        return table.text(best, tone, note, title)
+        return table.text(best, tone, note, title, said)
     could = (
         f"To look at: {wording.counted(run.best_looks, 'finding')} of the best kernel could change its verdict. The "
         "run's page and the kernel's Trust tab say what to do."
     )
     flag = table.pill("⚑", "orange")  # with a word more the names of runs break
-    return table.text(best, tone, note, "\n".join(filter(None, [title, could])), [flag])
+    return table.text(best, tone, note, "\n".join(filter(None, [title, could])), [flag, *said])
 
 
 def _over(run: RunRow, fastest: BaselineRow | None, elsewhere: ElsewhereRow | None = None) -> table.Cell:

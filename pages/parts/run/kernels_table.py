@@ -155,7 +155,7 @@ def _cells(
         badges.append(table.pill(outcome.removeprefix("correct, "), tone, "", about))
     badges += [table.pill("saw profile", "violet")] if a.is_profile_exposed else []
     if found:
-        badges.append(table.pill(str(found.kind), mark.TONE[found.kind], "", mark.said(found)))
+        badges.append(table.pill(str(found.kind), wording.MARK_TONE[found.kind], "", mark.said(found)))
     if count and count.looks:
         opens = f"{a.candidate_id}#Trust"
         href = f"candidate?run={wording.in_address(a.run_id)}&candidate={a.candidate_id}&tab=Trust"

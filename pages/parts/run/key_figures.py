@@ -138,7 +138,7 @@ def _latency(run: RunRow) -> dict[str, str]:
     anew = outcome.timed_anew_words(index.current(), run)
     return {
         "label": "Latency", "value": wording.latency(run.best_latency_ms),
-        "note": f"PyTorch {wording.latency(eager_ms)}" if eager_ms else "",
+        "note": wording.of_kept(run.best_noise) or (f"PyTorch {wording.latency(eager_ms)}" if eager_ms else ""),
         "title": f"{wording.LATENCIES} {anew}".strip(),
     }  # fmt: skip
 
@@ -163,6 +163,7 @@ def headroom(run: RunRow) -> dict[str, Any]:
         left = f"at most {left}"
     if share > ABOVE:
         left = "faster than the measured limit"
+    left = wording.of_kept(run.best_noise) or left
     value = speed_of_light.percent(limit, run.best_latency_ms)
     return {"label": label, "value": value, "note": left, "share": min(1.0, share), "title": sentence}
 

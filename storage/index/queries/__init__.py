@@ -168,6 +168,7 @@ from storage.index.queries.retrieved import RetrievalRow as RetrievalRow
 from storage.index.queries.retrieved import retrieval as retrieval
 from storage.index.queries.retrieved import retrieved as retrieved
 from storage.index.queries.retrieved import told_rules as told_rules
+from storage.index.queries.runs import HANDED_IN as HANDED_IN
 from storage.index.queries.runs import RunRow as RunRow
 from storage.index.queries.runs import RunSpeedup as RunSpeedup
 from storage.index.queries.runs import StateCount as StateCount

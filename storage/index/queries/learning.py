@@ -10,7 +10,7 @@ from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.knowledge.base import Base
 from storage.knowledge.records import Bottleneck, Evidence, Outcome
-from storage.run.events import Consulted
+from storage.run.events import Consulted, Taught
 from storage.run.settings import Origin
 
 PAGE = 50
@@ -19,7 +19,8 @@ PAGE = 50
 @dataclass(frozen=True, slots=True)
 class LearningRun:
     """What one run has to do with the knowledge base: how often that answered, the attempts that the run added and how
-    many of them were faster, its changes that this knowledge base holds, and those that it made to another one."""
+    many of them were faster, its changes that this knowledge base holds, and those that it taught besides: they are in
+    another one, or in the run alone."""
 
     run_id: str
     asked: int
@@ -130,6 +131,11 @@ def bases(db: Database, run_ids: Sequence[str], candidate_ids: Sequence[str]) ->
             AND 'step ' || s.step IN (SELECT unnest($names::VARCHAR[]))"""
     asked = {"runs": list(run_ids), "names": list(candidate_ids)}
     return {(run_id, name): number for run_id, name, number in fetch.tuples(db, sql, asked)}
+
+
+def taught(db: Database, run_id: str) -> list[fetch.RunEntry[Taught]]:
+    """What a run taught, the newest first."""
+    return fetch.events(db, run_id, Taught)[::-1]
 
 
 def count_answers(db: Database, run_id: str) -> int:

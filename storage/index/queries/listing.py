@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from storage.index.database import Database
 from storage.index.queries import fetch
-from storage.index.queries.runs import LABELLED, STANDING, WRITER
+from storage.index.queries.runs import LABELLED, LISTED_MODEL, STANDING, WRITER
 from storage.run.settings import RunState
 from storage.run.steering.command_arguments import MANUAL
 
@@ -180,11 +180,12 @@ _ORDERS = {
     RunSort.ERRORS: (_WRONG, "DESC"),
     RunSort.CORRECT: (_WRONG, "ASC"),
     RunSort.STATE: ("SELECT run_id, state AS value FROM known", "ASC"),
-    RunSort.MODEL: ("SELECT run_id, model AS value FROM runs", "ASC"),
+    RunSort.MODEL: ("SELECT run_id, model AS value FROM known", "ASC"),
     RunSort.DEPTH: ("SELECT run_id, completed AS value FROM progress", "DESC"),
 }
 
-_FITTING = f"""known AS (SELECT r.run_id, r.created_at, r.task_name, r.model, r.strategy, r.replay_of, r.is_example,
+_FITTING = f"""known AS (SELECT r.run_id, r.created_at, r.task_name, r.strategy, r.replay_of, r.is_example,
+    {LISTED_MODEL} AS model,
     r.device, l.name, coalesce(l.tags, []) AS tags, coalesce(l.note, '') AS note,
     coalesce(l.is_archived, FALSE) AS is_archived,
     nullif(list_position($lead::VARCHAR[], r.run_id), 0) AS place,
@@ -300,6 +301,7 @@ def choices(db: Database) -> Choices:
     listed = "list(DISTINCT {0} ORDER BY {0})"
     sql = f"""SELECT {", ".join(listed.format(column) for column in ("task_name", "model", "strategy"))},
         (SELECT {listed.format("tag")} FROM (SELECT unnest(tags) AS tag FROM {LABELLED})),
-        (SELECT count(*) FROM {LABELLED} SEMI JOIN runs USING (run_id) WHERE is_archived) FROM runs"""
+        (SELECT count(*) FROM {LABELLED} SEMI JOIN runs USING (run_id) WHERE is_archived)
+        FROM (SELECT task_name, {LISTED_MODEL} AS model, strategy FROM runs r)"""
     tasks, models, strategies, tags, archived = fetch.tuples(db, sql)[0]
     return Choices(tasks or [], models or [], strategies or [], tags or [], archived)

@@ -111,8 +111,11 @@ _TASK = f"""upper(r.task_name[1]) || replace(regexp_replace(r.task_name[2:], '{P
 TITLE = f"""coalesce(nullif(l.name, ''), CASE WHEN r.replay_of IS NULL THEN '' ELSE 'Replay: ' END
     || coalesce((SELECT nullif(any_value(o.name), '') FROM {LABELLED} o WHERE o.run_id = r.replay_of), {_TASK}))"""
 # Who wrote the replies of a row r of `runs`: where people handed some in after recorded ones, as where they did all.
-WRITER = f"""CASE WHEN r.model = '{RECORDED}' AND r.run_id IN (SELECT run_id FROM calls WHERE model = '{MANUAL}')
-    THEN '{MANUAL}' ELSE r.model END"""
+WRITER = f"""(CASE WHEN r.model = '{RECORDED}' AND r.run_id IN (SELECT run_id FROM calls WHERE model = '{MANUAL}')
+    THEN '{MANUAL}' ELSE r.model END)"""
+HANDED_IN = "handed in"
+# The same as a list of runs tells it: replies of examples were handed in by the language model that wrote them.
+LISTED_MODEL = f"CASE WHEN r.is_example AND {WRITER} = '{MANUAL}' THEN '{HANDED_IN}' ELSE {WRITER} END"
 _RUNS = f"""
 WITH chosen AS ({{chosen}}),
  made AS (SELECT * FROM kernels WHERE run_id IN (SELECT run_id FROM chosen)),
