@@ -43,8 +43,7 @@ COLUMNS = [
     table.Column("eager", "Over eager", "right", "how fast the new kernel is over eager PyTorch"),
     table.Column("best", "Over the best", "right", "the same over the best alternative that its run has timed, if any"),
     table.Column("state", "State of the parent", "nowrap", "below it the kernel that was changed, if its run is here"),
-    table.Column("task", "Task"),
-    table.Column("device", "Device", "nowrap"),
+    table.Column("task", "Task", "words", "below it its kernel class and the device"),
     table.Column(
         "run", "Run", "words", "opens the kernel, where its run is here; a change that several made counts once"
     ),
@@ -203,8 +202,10 @@ def cells(
         "state": table.text(
             attempt.state or "not known", "" if attempt.state else "muted", f"kernel {base}" if base else ""
         ),
-        "task": table.text(wording.task(attempt.task), "", attempt.kernel_class),
-        "device": table.text(wording.cut(attempt.device, 26) or attempt.toolchain, "", attempt.architecture),
+        "task": table.text(
+            wording.task(attempt.task), "",
+            f"{attempt.kernel_class} · {wording.cut(attempt.device, 26) or attempt.toolchain}", attempt.architecture,
+        ),
         "run": run,
         "at": table.age(attempt.at),
     }  # fmt: skip
