@@ -19,7 +19,7 @@ from typing import Any
 from storage import codec
 from storage.index.rows import Row, StateRow, TableRow, fields_of, storable
 from storage.results import relative
-from storage.results.check_records import CheckOutcome, StandingChecks
+from storage.results.check_records import CheckOutcome, StandingChecks, as_limited
 from storage.results.evaluation_results import TimingFigures, headline
 from storage.results.flags import to_look_at
 from storage.results.profile_results import DISTURBED
@@ -175,6 +175,9 @@ class RunFold:
         match event:
             case ev.CandidateCreated() | ev.Compiled() | ev.Checked() | ev.Timed() | ev.Profiled() | ev.ReviewWritten():
                 yield from self._take_of_kernel(entry)
+            case ev.LimitMeasured():  # a kernel that was beyond the limit before may not be now
+                held_against_it = [name for name, kernel in self._kernels.items() if kernel.checks.is_re_measured]
+                self._changed_kernels |= dict.fromkeys(held_against_it)
             case ev.StepStarted() | ev.StepFinished():
                 self._take_step(entry)
             case ev.DepthFinished():
@@ -465,7 +468,8 @@ class RunFold:
         kernel, candidate = self._kernels[name], self.record.candidates[name]
         standing = candidate.standing
         timed = fields_of(standing) if standing else {}
-        checks = kernel.checks.worst()
+        limit = self.record.limit.as_measured_ms if self.record.limit else None
+        checks = [as_limited(check_record, limit) for check_record in kernel.checks.worst()]
         spent = _spent(candidate.spent) if candidate.spent else {}
         of_kernel = {name: value for name, value in fields_of(kernel).items() if name != "checks"}
         return fields_of(candidate.created) | of_kernel | timed | spent | {

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeVar
 
 from storage.results import timed_twice
 from storage.results.timed_twice import BEYOND, BUT, CONFIRMED, DISJOINT, MEET, NOT_MET
@@ -169,7 +170,28 @@ def _as_timed_twice(records: Sequence[CheckRecord], limit_ms: float | None) -> l
     return [_as_confirmed(record, records, limit_ms) if record.check == RE_MEASURED else record for record in records]
 
 
+C = TypeVar("C", bound=CheckRecord)
+
+
+def as_limited(record: C, limit_ms: float | None) -> C:
+    """What was said of a kernel beyond the hardware limit, where that was measured again since and the kernel is not
+    beyond it."""
+    twice = timed_twice.read(record.detail) if record.check == RE_MEASURED else None
+    if twice is None or limit_ms is None or not twice.is_beyond or twice.lower_ms < limit_ms:
+        return record
+    head, _, against = twice.end.partition(BUT)
+    rest = against.partition(" and ")[2]
+    said = re.sub(
+        r"hardware limit of \S+ ms", rf"\g<0> (measured again since: {limit_ms:.3g} ms)", record.detail, count=1
+    )
+    standing = CheckOutcome.HELD if twice.agree and not rest else record.standing
+    return replace(
+        record, standing=standing, detail=said.removesuffix(twice.end) + head + (f"{BUT}{rest}" if rest else "")
+    )
+
+
 def _as_confirmed(record: CheckRecord, beside: Sequence[CheckRecord], limit_ms: float | None) -> CheckRecord:
+    record = as_limited(record, limit_ms)
     twice = timed_twice.read(record.detail)
     if twice is not None and twice.agree and twice.end == NOT_MET and limit_ms is not None and not twice.workload:
         beyond = f"{BEYOND}{limit_ms:.3g} ms and " if twice.lower_ms < limit_ms else ""
@@ -227,6 +249,11 @@ class StandingChecks:
     def take_reviews_of(self, written: StandingChecks) -> None:
         """What a judge said of the kernel that this one only tunes."""
         self._found |= {key: staged for key, staged in written._found.items() if key[3] == SOFT_VERIFICATION}
+
+    @property
+    def is_re_measured(self) -> bool:
+        """Whether it keeps what was said of a kernel that was timed twice."""
+        return any(check == RE_MEASURED for *_, check in self._found)
 
     def worst(self) -> list[StagedCheck]:
         """One per check, by group, the worst first."""

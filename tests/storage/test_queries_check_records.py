@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from storage.index import queries
 from storage.index.database import Database, index_file, open_database
 from storage.index.ingest import Ingest
-from storage.results.check_records import CheckOutcome, CheckRecord, Group
+from storage.results.check_records import RE_MEASURED, CheckOutcome, CheckRecord, Group
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.results.flags import to_look_at
 from storage.results.hardware_limit import HardwareLimit
@@ -20,6 +21,7 @@ from tests.sample_checks import LOST_STRUCTURE, REFUSED
 from tests.samples import forget_proofs, sample_script, sample_settings, write_run
 from tests.storage.growth import created, grow
 from tests.storage.index_dump import dump, rebuilt
+from tests.storage.test_queries_predictions import FIRST, tell
 
 HELD = CheckRecord(Group.ISOLATION, "network", CheckOutcome.HELD, "closed")
 ABSENT = CheckRecord(Group.ISOLATION, "network", CheckOutcome.ABSENT, "no namespaces here")
@@ -224,3 +226,19 @@ def test_trials_that_an_older_engine_left_out_and_counted_do_not_count(db: Datab
     details = {row.check: row.detail for row in queries.check_records(db, "sample", "c001")}
     assert details["output contract"].endswith(", in 5 trials")
     assert details["results held"].endswith("after all trials")
+
+
+def test_a_limit_that_is_measured_again_clears_a_kernel_that_was_beyond_it_in_lists_too(
+    db: Database, root: Path
+) -> None:
+    limit = HardwareLimit("a processor", 10.0, 100.0, 20_000_000, 0)  # 2 ms
+    detail = "because 1 ms is below the hardware limit of 2 ms: first 2x (1.9 to 2.1) at 1 ms, then 2x (1.9 to 2.1) at "
+    detail += "1 ms; confirmed, but faster than the limit of 2 ms"
+    proof = CheckRecord(Group.TIMING, RE_MEASURED, CheckOutcome.FLAGGED, detail)
+    beyond = [*FIRST[:-1], ev.Timed(2, "c001", TimingResult((1.0,) * 9, (2.0,) * 9, proofs=(proof,)))]
+    again = replace(limit, bandwidth_gb_s=40.0)  # 0.5 ms
+    for run_id, later, looks in (("r1", [], 1), ("r2", [ev.LimitMeasured(again)], 0)):
+        tell(db, root, ev.LimitMeasured(limit), *beyond, *later, run_id=run_id)
+        run = queries.run(db, run_id)
+        assert run is not None
+        assert run.best_looks == looks == to_look_at(queries.check_records(db, run_id, "c001"))

@@ -60,6 +60,9 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     )
     alone = metrics.not_compared(db, run_id, candidate.candidate_id, asked) if seen.number is None else ""
     _headline(profile, seen, alone, bool(cut))
+    run = queries.run(db, run_id)
+    if run and not run.is_on_gpu and (told := older_rates(profile.at, queries.limit_measured_at(db, run_id))):
+        st.warning(told, icon=":material/update:")
     left, right = st.columns([1.25, 1], gap="medium")
     with left:
         _roofline(run_id, candidate, profile, attempts, compared, cut)
@@ -106,6 +109,17 @@ class Seen:
     before: Sequence[MetricRow]
     number: int | None
     changes: Sequence[Weighed]
+
+
+def older_rates(profiled_at: float, limit_at: float | None) -> str:
+    """That shares of a processor's peak go by rates that were put right since; empty where they do not."""
+    if limit_at is None or limit_at <= profiled_at:
+        return ""
+    return (
+        "After this profile a kernel was faster than the machine's rates, which were measured too low, and they were "
+        "raised. Shares of the peak here, and what the kernel is bound by, go by the rates of before: it is farther "
+        "from the peak than they say, and they do not compare with those of later profiles."
+    )
 
 
 def _headline(profile: ProfileRow, seen: Seen, alone: str, is_cut: bool) -> None:

@@ -138,6 +138,19 @@ def test_what_noise_spoilt_is_a_note_where_two_timings_agree_and_is_to_look_at_b
     assert "what work is no longer done" in flag.advice
 
 
+def test_a_kernel_beyond_a_limit_that_was_measured_again_since_is_accused_no_longer() -> None:
+    fast, noisy = timed(0.6, 12.0), timed(0.6, 12.0, (NOISY,))
+    settled = timing_checks.settled(fast, fast, BOUNDS, BOUNDS.reason(timed(0.6, 2.0)))
+    record = settled.proofs[-1]
+    for limit_ms in (None, 0.7):
+        assert [flag.is_look for flag in flags(as_told([record], limit_ms))] == [True], "it is beyond that one too"
+    (read,) = as_told([record], 0.5)
+    assert read.standing is CheckOutcome.HELD
+    assert decided([read]).startswith("0.6 ms is below the hardware limit of 1 ms (measured again since: 0.5 ms), so")
+    (flag,) = flags(as_told([timing_checks.settled(noisy, noisy, BOUNDS, "it is fast").proofs[-1]], 0.5))
+    assert not flag.is_look, "what the noise spoilt is left"
+
+
 def test_of_several_workloads_what_is_to_look_at_stands_before_a_note() -> None:
     noted = timing_checks.settled(timed(2.0, 12.0, (NOISY,)), timed(2.0, 12.0), BOUNDS, "12x is above 10x")
     apart = timing_checks.settled(timed(2.0, 38.2), wide(4.0, 17.8, 38.4), BOUNDS, "38.2x is above 10x")
