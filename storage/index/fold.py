@@ -178,6 +178,7 @@ class RunFold:
             case ev.LimitMeasured():  # a kernel that was beyond the limit before may not be now
                 held_against_it = [name for name, kernel in self._kernels.items() if kernel.checks.is_re_measured]
                 self._changed_kernels |= dict.fromkeys(held_against_it)
+                self._take_of_run(entry)
             case ev.StepStarted() | ev.StepFinished():
                 self._take_step(entry)
             case ev.DepthFinished():
